@@ -118,9 +118,10 @@ void NumberModel::predict(const double* x, const double* row_past, bool late, do
   out.more.assign(2 * K * levels_.size(), NOT_A_NUMBER);
   out.ends.resize(K * INTERVAL_ENDS);
   for (int k = 0; k < K; ++k) tracks[k].intervals.write_ends(out.ends.data() + k * INTERVAL_ENDS);
-  out.slots = Matrix<double>(bank ? K : 0, pool_);
+  if (out.slots.rows() != (bank ? K : 0) || out.slots.columns() != pool_)
+    out.slots = Matrix<double>(bank ? K : 0, pool_);
   if (bank) {
-    rows_ = Matrix<double>(1, scaling->layout().width);
+    make_room(rows_, 1, scaling->layout().width);
     slots_.resize(K * P), weights_.resize(K * P);
     scaling->scale(x, row_past, rows_[0]);
     bank->predict(rows_[0], 1, out.scores.data(), slots_.data());
@@ -141,7 +142,7 @@ void NumberModel::predict_rows(const double* X, const double* pasts, int n, bool
   predictions_.resize(std::size_t(n) * K), slots_.resize(std::size_t(n) * K * P);
   weights_.resize(K * P);
   if (bank) {
-    rows_ = Matrix<double>(n, scaling->layout().width);
+    make_room(rows_, n, scaling->layout().width);
     for (int t = 0; t < n; ++t)
       scaling->scale(X + std::size_t(t) * inputs, pasts + std::size_t(t) * past.width(), rows_[t]);
     bank->predict(rows_[0], n, predictions_.data(), slots_.data());
@@ -174,7 +175,7 @@ int NumberModel::step(const double* X, const double* y, int n, double tail, cons
   }
   // The same for one row, which was predicted before, or is not learned at once.
   if (!made) {
-    pasts_ = Matrix<double>(1, past.width());
+    make_room(pasts_, 1, past.width());
     past.write(rows, 0, pasts_[0]);
     predict(X, pasts_[0], false, tail, made_);
     made = &made_;
@@ -222,9 +223,10 @@ std::vector<bool> NumberModel::far_targets(const double* x, const double* row_pa
 int NumberModel::scale_rows(const double* X, const double* y, int n, const Prediction* made) {
   const RowLayout& layout = scaling->layout();
   const int K = targets();
-  if (rows_.rows() < n || rows_.columns() != layout.width) rows_ = Matrix<double>(n, layout.width);
-  if (pasts_.rows() < 1 || pasts_.columns() != past.width()) pasts_ = Matrix<double>(1, past.width());
-  if (scaled_.rows() < n) scaled_ = Matrix<double>(n, K), scales_ = Matrix<double>(n, 2 * K);
+  make_room(rows_, n, layout.width);
+  make_room(pasts_, 1, past.width());
+  make_room(scaled_, n, K);
+  make_room(scales_, n, 2 * K);
   std::vector<int> levels;
   for (int t = 0; t < n; ++t, X += layout.inputs, y += K) {
     const double* row_past = made ? made->past.data() : pasts_[0];

@@ -34,6 +34,10 @@ class ModelBank {
   virtual void rescale(int output, double factor, double offset) = 0;
   /// (K, P): the weights of the next prediction.
   virtual void write_weights(double* weights) = 0;
+  /// Whether it learns here alone: no process and no function of the user's is called.
+  virtual bool is_local() const = 0;
+  /// Warn of what the rows have shown that were learned since this was last called.
+  virtual void warn() = 0;
 };
 
 /// What a step writes of each of its rows; null where nobody asks. Axes: row, output, slot of the pool.

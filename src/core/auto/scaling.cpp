@@ -83,12 +83,12 @@ double Column::deviation_from(double value, double center, double scale) {
 double Column::rank(double value) const {
   const Array<double>& quantiles = normal_quantile_table();
   const int n = held();
-  int less = 0, same = 0;
+  std::int64_t less = 0, same = 0;  // as wide as the numbers: so the loop is vectorized
   for (int i = 0; i < n; ++i) {
     less += ring_[i] < value;
     same += ring_[i] == value;
   }
-  const double share = (less + 0.5 * same + 0.5) / (n + 1.0);
+  const double share = (double(less) + 0.5 * double(same) + 0.5) / (n + 1.0);
   const double place = share * double(quantiles.size() - 1);
   const int low = std::min(int(place), int(quantiles.size()) - 2);
   return quantiles[low] + (place - low) * (quantiles[low + 1] - quantiles[low]);

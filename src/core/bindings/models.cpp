@@ -1,4 +1,5 @@
 // The models of an AutoBank as Python sees them.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -7,6 +8,7 @@
 
 #include "../auto/class_model.hpp"
 #include "../auto/number_model.hpp"
+#include "../auto/pending.hpp"
 #include "convert.hpp"
 
 using namespace nb::literals;
@@ -47,7 +49,10 @@ template <class Model>
 class PyModel {
  public:
   explicit PyModel(nb::dict settings)
-      : settings_(std::move(settings)), model(make_model(settings_, (Model*)nullptr)) {}
+      : settings_(std::move(settings)),
+        model(make_model(settings_, (Model*)nullptr)),
+        row_(model.replay.inputs.columns()),
+        targets_(model.replay.targets.columns()) {}
 
  private:
   nb::dict settings_;
@@ -55,6 +60,8 @@ class PyModel {
 
  public:
   Model model;
+  /// After how many rows Python has something to do, such as a restart; 0 if that is not known.
+  std::int64_t due_at = 0;
 
   int inputs() const { return model.replay.inputs.columns(); }
   /// How many numbers a prediction keeps of its intervals.
@@ -93,14 +100,33 @@ class PyModel {
   /// The prediction of the row that comes after those that wait for their targets.
   Prediction predict_next(Floats x, std::int64_t waiting, double tail) {
     expect(x, {std::size_t(inputs())});
-    Array<double> past(model.past.width());
-    model.past.write(model.rows, waiting, past.data());
     Prediction prediction;
-    if constexpr (has_classes)
-      model.predict(x.data(), past.data(), prediction);
-    else
-      model.predict(x.data(), past.data(), waiting > 0, tail, prediction);
+    predict(x.data(), waiting, tail, prediction);
     return prediction;
+  }
+
+  /// The output of the prediction of a row, which is kept until its target comes. None if the row is not
+  /// one of numbers in range, as `read_row` takes them, or is the first: it has to be checked in Python.
+  std::optional<nb::list> predict_one(nb::handle x, nb::handle names, Pending& pending, double tail) {
+    if (!read_inputs(x, names)) return {};
+    Prediction prediction = std::exchange(spare_, {});
+    predict(row_.data(), pending.waiting_before(row_, model.rows), tail, prediction);
+    nb::list output;
+    for (double number : prediction.output) output.append(number);
+    pending.add(row_, std::move(prediction), false);
+    return output;
+  }
+
+  /// Learn such a row with its targets, or the number of its class. False, and nothing has changed, if it
+  /// has to be checked, if a bank calls Python, or if Python has something to do after it.
+  bool learn_one(nb::handle x, nb::handle names, nb::handle y, Pending& pending, double tail) {
+    if (model.rows + 1 >= due_at || !is_local() || !read_inputs(x, names) || !read_targets(y))
+      return false;
+    std::optional<Prediction> made = pending.pop(row_);
+    advance(row_.data(), targets_.data(), 1, tail, made ? &*made : nullptr, {});
+    if (made) spare_ = std::move(*made);
+    warn();
+    return true;
   }
 
   /// (n, 3 K) and (n, 2, K, levels); or (n, classes) and nothing. late : as in NumberModel::predict
@@ -122,12 +148,13 @@ class PyModel {
     }
   }
 
-  /// Predict and learn the first rows; -> how many, what is recorded of them (outputs, weights,
-  /// predictions of slots, or None), and signals: row, what, and of which target or column.
+  /// Predict and learn the first rows, at most until something is due; -> how many, and what is recorded
+  /// of them: outputs, weights, predictions of slots, or None.
   nb::tuple step(Floats X, Floats y, double tail, const Prediction* made, bool slots) {
-    const std::size_t n = X.shape(0), pool = model.pool();
-    expect(X, {n, std::size_t(inputs())});
-    expect(y, {n, std::size_t(model.replay.targets.columns())});
+    expect(X, {X.shape(0), std::size_t(inputs())});
+    const std::size_t pool = model.pool();
+    const auto n = std::min(X.shape(0), std::size_t(std::max<std::int64_t>(due_at - model.rows, 1)));
+    expect(y, {X.shape(0), targets_.size()});
     if (made && (int(made->past.size()) != model.past.width() || int(made->ends.size()) != ends()))
       throw std::invalid_argument("a prediction of other rows");
     std::size_t width, weighed = 1, outputs;
@@ -146,13 +173,19 @@ class PyModel {
       all[1] = nb::cast(new_array({n, weighed, pool}, &record.weights));
       if (slots) all[2] = nb::cast(new_array({n, outputs, pool}, &record.slots));
     }
-    int done;
-    if constexpr (has_classes)
-      done = model.step(X.data(), y.data(), int(n),
-                        take<int>(settings_, "first_restart") <= model.rows, made, record);
-    else
-      done = model.step(X.data(), y.data(), int(n), tail, made, record);
-    return nb::make_tuple(done, all[0], all[1], all[2], take_signals());
+    const int done = advance(X.data(), y.data(), int(n), tail, made, record);
+    warn();
+    return nb::make_tuple(done, all[0], all[1], all[2]);
+  }
+
+  /// Signals of change since this was last called: row, what, and of which target or column.
+  nb::list take_signals() {
+    static const char* names[] = {"error grew", "error fell", "weights", "target level", "input level"};
+    nb::list signals;
+    for (const Signal& signal : model.signals)
+      signals.append(nb::make_tuple(signal.row, names[int(signal.what)], signal.of));
+    model.signals.clear();
+    return signals;
   }
 
   /// Inputs, pasts, targets, numbers of the kept rows, and how many were learned when each was predicted.
@@ -191,6 +224,7 @@ class PyModel {
 
   void add_inputs(int count) {
     model.add_inputs(count);
+    row_.resize(inputs());
     settings_ = nb::cast<nb::dict>(settings_.attr("copy")());
     settings_["inputs"] = inputs();
   }
@@ -198,16 +232,88 @@ class PyModel {
   nb::dict state() { return state_arrays(model); }
   void restore(const nb::dict& arrays) { write_state(model, arrays); }
 
- private:
-  nb::list take_signals() {
-    static const char* names[] = {"error grew", "error fell", "weights", "target level", "input level"};
-    nb::list signals;
-    for (const Signal& signal : model.signals)
-      signals.append(nb::make_tuple(signal.row, names[int(signal.what)], signal.of));
-    model.signals.clear();
-    return signals;
+  /// Refuse pending predictions that this model cannot have made, of rows of `width` numbers.
+  void check_pending(const Pending& pending, std::size_t width) const {
+    const std::size_t pool = model.pool();
+    const auto fits = [&](const Pending::Item& item) {
+      const auto& [rows_before, past, scores, slots, output, more, ends] = item.prediction;
+      if (item.row.size() != width || rows_before > model.rows) return false;
+      if (past.size() != std::size_t(model.past.width())) return false;
+      if (!slots.numbers.empty() && slots.numbers.size() != scores.size() * pool) return false;
+      if constexpr (has_classes)  // there may be more outputs and classes by now
+        return scores.size() <= std::size_t(model.outputs()) && more.empty() && ends.empty() &&
+               output.size() <= std::size_t(model.classes());
+      else
+        return scores.size() == targets_.size() && output.size() == 3 * targets_.size() &&
+               more.size() == 2 * targets_.size() * model.levels().size() &&
+               ends.size() == targets_.size() * INTERVAL_ENDS;
+    };
+    if (!std::all_of(pending.items.begin(), pending.items.end(), fits))
+      throw StateRefused("its pending predictions do not fit its settings");
   }
 
+ private:
+  void predict(const double* x, std::int64_t waiting, double tail, Prediction& prediction) {
+    Array<double> past(model.past.width());
+    model.past.write(model.rows, waiting, past.data());
+    if constexpr (has_classes)
+      model.predict(x, past.data(), prediction);
+    else
+      model.predict(x, past.data(), waiting > 0, tail, prediction);
+  }
+
+  int advance(const double* X, const double* y, int n, double tail, const Prediction* made,
+              const StepRecord& record) {
+    if constexpr (has_classes) {
+      const bool learns = take<int>(settings_, "first_restart") <= model.rows;
+      return model.step(X, y, n, learns, made, record);
+    } else {
+      return model.step(X, y, n, tail, made, record);
+    }
+  }
+
+  /// action(bank) for all banks.
+  template <class Action>
+  void for_banks(const Action& action) const {
+    if constexpr (has_classes)
+      for (const auto& bank : model.banks) action(*bank);
+    else if (model.bank)
+      action(*model.bank);
+  }
+  bool is_local() const {
+    bool local = true;
+    for_banks([&](const ModelBank& bank) { local = local && bank.is_local(); });
+    return local;
+  }
+  void warn() {
+    for_banks([](ModelBank& bank) { bank.warn(); });
+  }
+
+  /// Whether x was copied to row_: numbers in range, of which some may be missing.
+  bool read_inputs(nb::handle x, nb::handle names) {
+    return model.rows > 0 && read_row(x, row_.data(), row_.size(), names) &&
+           std::all_of(row_.begin(), row_.end(),
+                       [](double number) { return !(std::fabs(number) > LARGEST); });
+  }
+
+  /// Whether y was copied to targets_: those of a row within their bounds, of which one of several may be
+  /// missing; or the number of a class.
+  bool read_targets(nb::handle y) {
+    if (!read_row(y, targets_.data(), targets_.size())) return false;
+    const auto allowed = [&](double target) {
+      if constexpr (has_classes) {
+        return 0.0 <= target && target < model.classes();
+      } else {
+        if (std::isnan(target)) return targets_.size() > 1;
+        const Bounds& bounds = model.tracks[0].intervals.bounds();
+        return std::fabs(target) <= LARGEST && bounds.nearest(target) == target;
+      }
+    };
+    return std::all_of(targets_.begin(), targets_.end(), allowed);
+  }
+
+  Array<double> row_, targets_;  // of a single row
+  Prediction spare_;             // whose arrays the next prediction takes
 };
 
 template <class Model>
@@ -222,7 +328,13 @@ nb::class_<PyModel<Model>> bind_model(nb::module_& m, const char* name) {
       .def("past_row", &Self::past_row, "waiting"_a = 0)
       .def("predict_next", &Self::predict_next, "x"_a, "waiting"_a, "tail"_a)
       .def("predict_rows", &Self::predict_rows, "X"_a, "pasts"_a, "late"_a, "tail"_a)
+      .def("predict_one", &Self::predict_one, "x"_a.none(), "names"_a.none(), "pending"_a, "tail"_a)
+      .def("learn_one", &Self::learn_one, "x"_a.none(), "names"_a.none(), "y"_a.none(), "pending"_a,
+           "tail"_a)
       .def("step", &Self::step, "X"_a, "y"_a, "tail"_a, "made"_a.none(), "slots"_a)
+      .def("take_signals", &Self::take_signals)
+      .def("check_pending", &Self::check_pending, "pending"_a, "width"_a)
+      .def_rw("due_at", &Self::due_at)
       .def("latest", &Self::latest)
       .def("set_periods", &Self::set_periods, "periods"_a)
       .def("season_targets", &Self::season_targets, "k"_a = 0)
@@ -236,6 +348,109 @@ nb::class_<PyModel<Model>> bind_model(nb::module_& m, const char* name) {
       .def_prop_ro("previous",
                    [](const Self& self) { return self.model.past.width() - self.model.past.inputs_at(); })
       .def_prop_ro("rows", [](const Self& self) { return self.model.rows; });
+}
+
+/// The length of each array of pending predictions, and all their numbers, one after the other:
+/// "sizes" (n, 8), of the row, the rows before it and the six arrays of the prediction; and "values".
+nb::dict pending_arrays(const Pending& pending) {
+  std::vector<std::int64_t> sizes;
+  Array<double> values;
+  const auto add = [&](const double* numbers, std::size_t count) {
+    sizes.push_back(std::int64_t(count));
+    values.insert(values.end(), numbers, numbers + count);
+  };
+  for (const auto& [row, prediction] : pending.items) {
+    const double rows_before = double(prediction.rows_before);
+    add(row.data(), row.size());
+    add(&rows_before, 1);
+    add(prediction.past.data(), prediction.past.size());
+    add(prediction.scores.data(), prediction.scores.size());
+    add(prediction.slots.numbers.data(), prediction.slots.numbers.size());
+    for (const Array<double>* part : {&prediction.output, &prediction.more, &prediction.ends})
+      add(part->data(), part->size());
+  }
+  nb::dict arrays;
+  arrays["sizes"] = copied(sizes.data(), {pending.items.size(), 8});
+  arrays["values"] = copied(values);
+  return arrays;
+}
+
+/// Add what `pending_arrays` returned.
+void read_pending(Pending& pending, const nb::dict& arrays) {
+  using Sizes = nb::ndarray<const std::int64_t, nb::c_contig, nb::device::cpu>;
+  const auto sizes = take<Sizes>(arrays, "sizes");
+  const Floats values = take<Floats>(arrays, "values");
+  constexpr std::size_t MOST = 100'001;
+  const auto require = [](bool fits) {
+    if (!fits) throw StateRefused("its pending predictions have no such arrays");
+  };
+  require(sizes.ndim() == 2 && sizes.shape(0) <= MOST && sizes.shape(1) == 8 && values.ndim() == 1);
+  const double *next = values.data(), *end = next + values.size();
+  for (std::size_t i = 0; i < sizes.size(); i += 8) {
+    Array<double> parts[8];
+    for (int part = 0; part < 8; ++part) {
+      const std::int64_t size = sizes.data()[i + part];
+      require(0 <= size && size <= end - next);
+      parts[part].assign(next, next + size);
+      next += size;
+    }
+    auto& [row, rows_before, past, scores, slots, output, more, ends] = parts;
+    require(rows_before.size() == 1 && is_count(rows_before[0]));
+    require(slots.empty() || (!scores.empty() && slots.size() % scores.size() == 0));
+    const int outputs = slots.empty() ? 0 : int(scores.size());
+    Matrix<double> by_output(outputs, outputs ? int(slots.size()) / outputs : 0);
+    std::copy(slots.begin(), slots.end(), by_output.numbers.begin());
+    const auto rows = std::int64_t(rows_before[0]);
+    pending.items.push_back(
+        {row, {rows, past, scores, std::move(by_output), output, more, ends}});
+  }
+  require(next == end);
+}
+
+void bind_pending(nb::module_& m) {
+  nb::class_<Pending>(m, "Pending")
+      .def(nb::init<>())
+      .def("waiting_before",
+           [](const Pending& self, Floats row, std::int64_t rows) {
+             return self.waiting_before(read(row), rows);
+           },
+           "row"_a, "rows"_a)
+      .def("add",
+           [](Pending& self, Floats row, const Prediction& prediction, bool distinct) {
+             self.add(read(row), prediction, distinct);
+           },
+           "row"_a, "prediction"_a, "distinct"_a = false)
+      .def("append",  // as one of its own, whatever the limit
+           [](Pending& self, Floats row, const Prediction& prediction) {
+             self.items.push_back({read(row), prediction});
+           },
+           "row"_a, "prediction"_a)
+      .def("pop", [](Pending& self, Floats row) { return self.pop(read(row)); }, "row"_a)
+      .def("clear", &Pending::clear)
+      .def("expire", [](Pending& self) { self.expired = self.items.size(); })
+      .def("add_inputs", &Pending::add_inputs, "count"_a)
+      .def("rows",
+           [](const Pending& self) {
+             nb::list rows;
+             for (const Pending::Item& item : self.items) rows.append(copied(item.row));
+             return rows;
+           })
+      .def("state", &pending_arrays)
+      .def("restore", &read_pending, "arrays"_a)
+      .def("__deepcopy__", [](const Pending& self, nb::handle) { return Pending(self); }, "memo"_a)
+      .def("__getstate__",
+           [](const Pending& self) {
+             return nb::make_tuple(self.limit, self.expired, pending_arrays(self));
+           })
+      .def("__setstate__",
+           [](Pending& self, const nb::tuple& saved) {
+             new (&self) Pending{{}, nb::cast<std::size_t>(saved[0]), nb::cast<std::size_t>(saved[1])};
+             read_pending(self, nb::cast<nb::dict>(saved[2]));
+           })
+      .def_rw("limit", &Pending::limit)
+      .def_rw("expired", &Pending::expired)
+      .def_prop_ro("fresh", &Pending::fresh)
+      .def("__len__", [](const Pending& self) { return self.items.size(); });
 }
 
 Prediction make_prediction(std::int64_t rows_before, Floats past, Floats scores, Floats slots,
@@ -284,6 +499,7 @@ void bind_prediction(nb::module_& m) {
 
 void kb::bind_models(nb::module_& m) {
   bind_prediction(m);
+  bind_pending(m);
   using Numbers = PyModel<NumberModel>;
   bind_model<NumberModel>(m, "NumberModel")
       .def("track",  // -> statistics of target k: rows, unscored, loss, baseline_loss, variance

@@ -36,7 +36,7 @@ from ..errors import FileRefused, LargeModel
 from ..losses import Pinball
 from ..utils import validation as check
 from ..utils.validation import Floats
-from ..utils.whole_steps import defer_signals, warn_after_step
+from ..utils.whole_steps import warn_after_step
 from .config import AutoConfig, restored_periods
 from .forecaster import BY_HORIZON, Forecaster
 from .scaling import CHANGE_AFTER, EXTREME, Scaling
@@ -101,9 +101,7 @@ class Model(ABC):
         """Forecasts beside predictions, with horizons."""
         self.quantile_part: Quantiles | None = None
         """The quantiles beside predictions and intervals, if they are asked for."""
-        self.changes: list[Change] = []
-        self._due_at = 0
-        """After how many rows there may be something to do; 0 if that is not known."""
+        self._changes: list[Change] = []
         self._large = False
         """Whether there was a warning that the model is large."""
         self.core = self._make_core()
@@ -113,6 +111,7 @@ class Model(ABC):
 
     def __getstate__(self) -> dict[str, object]:
         """For copy and pickle: the core as arrays."""
+        self._collect_changes()
         return self.__dict__ | {"core": self.core.state(), "_size": self._size}
 
     def __setstate__(self, state: dict[str, object]) -> None:
@@ -283,7 +282,7 @@ class Model(ABC):
         done = 0
         slots = not {"slot_predictions", "slot_classes"}.isdisjoint(fields)
         while done < len(X):
-            end = done + min(CHUNK, max(self._due_at - self.rows, 1))
+            end = done + CHUNK
             count, record = self._step(X[done:end], rows[done:end], tail, None, slots=slots)
             records.append(record)
             done += count
@@ -299,18 +298,14 @@ class Model(ABC):
         slots: bool,
     ) -> tuple[int, Record]:
         """Predict and learn the first rows; how many, and what a trace has of them."""
-        count, outputs, weights, by_slot, signals = self.core.step(X, targets, tail, earlier, slots)
+        count, outputs, weights, by_slot = self.core.step(X, targets, tail, earlier, slots)
         record = {}
         if earlier is None:
             by_slot = None if by_slot is None else by_slot[:count]
             record = self._make_record(outputs[:count], weights[:count], by_slot)
-        for row, what, of in signals:  # of target or input `of`
-            is_input = what == "input level"
-            where = f", target {of}" if self.target_count > 1 and not is_input else ""
-            self._note_change(Change(row, what + where, of if is_input else -1))
         if self.forecaster is not None and isinstance(self.core, _core.NumberModel):
             self.forecaster.learn_rows(X[:count], targets[:count, 0], self.core.readings)
-        if self.rows >= self._due_at:
+        if self.rows >= self.core.due_at:
             self._do_what_is_due()
         return count, record
 
@@ -326,12 +321,26 @@ class Model(ABC):
             self.warn_if_large()
         due = [REVISIONS.rows_left(rows), *(at - rows for at in restarts if at > rows)]
         due += [LOOKS.rows_left(rows)] if self.config.seasons == AUTO else []
-        self._due_at = rows + min(due)
+        self.core.due_at = rows + min(due)
+        self._collect_changes()
+
+    @property
+    def changes(self) -> list[Change]:
+        """The last signals of change, by row."""
+        self._collect_changes()
+        return self._changes
+
+    def _collect_changes(self) -> None:
+        """Take over the signals of the core."""
+        for row, what, of in self.core.take_signals():  # of target or input `of`
+            is_input = what == "input level"
+            where = f", target {of}" if self.target_count > 1 and not is_input else ""
+            self._note_change(Change(row, what + where, of if is_input else -1))
 
     def _note_change(self, change: Change) -> None:
         """Add a signal of change. They stay sorted by row, whatever the batches."""
-        insort(self.changes, change)
-        del self.changes[:-MAX_CHANGES]
+        insort(self._changes, change)
+        del self._changes[:-MAX_CHANGES]
 
     # --- columns --------------------------------------------------------------------------------
 
@@ -664,7 +673,7 @@ class Model(ABC):
             raise FileRefused("its running slots do not fit its settings.")
         self._select(selection)
         self.slot_changes = parse_changes(header["slot_changes"])
-        self.changes = [
+        self._changes = [
             Change(int(row), str(what), *map(int, rest)) for row, what, *rest in header["changes"]
         ]
         if outputs != list(self.outputs_per_bank if self.started else ()):
@@ -823,7 +832,7 @@ class NumberModel(Model):
                 self.finish_restart()
         super()._do_what_is_due()
         if self.upcoming is not None:
-            self._due_at = self.rows + 1
+            self.core.due_at = self.rows + 1
 
     def _usual_rows(
         self,
@@ -1296,129 +1305,3 @@ def _stack(records: Iterable[Floats]) -> Floats:
     for rows, part in zip(wide, parts, strict=True):
         rows[:, : part.shape[1]] = part
     return np.concatenate(wide)
-
-
-# --- predictions of single rows whose targets have not come ---------------------------------------
-
-PENDING_LIMIT = 1000
-"""How many are kept, unless a bank is set to targets that are delayed by more rows."""
-
-LARGEST_PENDING_LIMIT = 100_001
-"""The largest limit that may be set."""
-
-
-class PendingPredictions:
-    """The newest predictions of single rows, the oldest first, by their input.
-
-    Predicting the same input twice before anything is learned counts once.
-    """
-
-    def __init__(self) -> None:
-        self.items: list[tuple[bytes, _core.Prediction]] = []
-        """The bytes of each input, and its prediction. Changed by the methods below only."""
-        self.limit = PENDING_LIMIT
-        self.expired = 0
-        """How many, the oldest, were made before the row that was learned last: their targets may
-        never come."""
-
-    @property
-    def fresh(self) -> int:
-        """How many were made after the row that was learned last."""
-        return len(self.items) - self.expired
-
-    def waiting_before(self, key: bytes, rows: int) -> int:
-        """How many fresh ones are older than that of this input, after so many learned rows."""
-        index = self._index(key, rows)
-        return self.fresh if index is None else max(index - self.expired, 0)
-
-    def _index(self, key: bytes, rows: int) -> int | None:
-        """Where the prediction of this input is, if it was made after so many learned rows."""
-        for index in range(len(self.items) - 1, -1, -1):
-            other, earlier = self.items[index]
-            if earlier.rows_before != rows:
-                return None
-            if other == key:
-                return index
-        return None
-
-    def add(self, x: Floats, prediction: _core.Prediction, *, distinct: bool = False) -> None:
-        """Keep a prediction; `distinct` if it is a row of its own even where the input is equal."""
-        key = x.tobytes()
-        index = None if distinct else self._index(key, prediction.rows_before)
-        if index is not None:
-            self.items[index] = (key, prediction)
-            return
-        if len(self.items) < self.limit:
-            self.append(key, prediction)
-            return
-        with defer_signals():
-            self.append(key, prediction)
-            forgotten = len(self.items) - self.limit
-            del self.items[:forgotten]
-            self.expired = max(self.expired - forgotten, 0)
-
-    def append(self, key: bytes, prediction: _core.Prediction) -> None:
-        """Keep the prediction of a row of its own, whatever the limit."""
-        self.items.append((key, prediction))
-
-    def clear(self) -> None:
-        """Forget all predictions."""
-        self.items.clear()
-        self.expired = 0
-
-    def add_inputs(self, count: int) -> None:
-        """Add `count` columns, which were missing when the predictions were made."""
-        missing = np.full(count, np.nan).tobytes()
-        self.items = [(key + missing, prediction) for key, prediction in self.items]
-
-    def pop(self, x: Floats) -> _core.Prediction | None:
-        """Remove and return the oldest prediction for this input, which is learned now, or None."""
-        keys, key = [other for other, _ in self.items], x.tobytes()
-        self.expired = keys.index(key) if key in keys else len(keys)
-        return self.items.pop(self.expired)[1] if self.expired < len(keys) else None
-
-    # --- saving ---------------------------------------------------------------------------------
-
-    def describe(self) -> tuple[Json, Arrays]:
-        """How many are expired, and the numbers of all predictions one after the other.
-
-        sizes (n, 8): how many numbers are the input, the rows before it, and each array of the
-        prediction.
-        """
-        states = [
-            [np.frombuffer(key), *map(np.ravel, prediction.__getstate__())]
-            for key, prediction in self.items
-        ]
-        sizes = np.array([list(map(len, state)) for state in states]).reshape(-1, 8)
-        values = np.concatenate([np.zeros(0), *(part for state in states for part in state)])
-        return {"expired": self.expired}, {"sizes": sizes, "values": values}
-
-    def restore(self, header: Json, arrays: Arrays, model: Model, width: int) -> None:
-        """Continue, with nothing so far, from what `describe` returned.
-
-        width : how many numbers an input has.
-        """
-        values, count, pool = arrays["values"], model.target_count, len(model.names)
-        scores = [count] if model.targets else range(max(model.outputs, count) + 1)
-        output = [3 * count] if model.targets else range(len(values) + 1)
-        more, core = 2 * count * len(model.config.quantiles), model.core
-        slots = [0, *(outputs * pool for outputs in scores)]
-        possible = ([width], [1], [core.past], scores, slots, output, [more], [core.ends])
-        sizes = arrays["sizes"].tolist()
-        if len(sizes) > LARGEST_PENDING_LIMIT:
-            raise FileRefused("it has too many pending predictions.")
-        place = 0
-        for row in sizes:
-            if any(size not in fitting for size, fitting in zip(row, possible, strict=True)):
-                raise FileRefused("its pending predictions do not fit its settings.")
-            ends = place + np.cumsum(row, dtype=np.int64)
-            parts = [part.copy() for part in np.split(values[place : ends[-1]], ends[:-1] - place)]
-            x, (rows,), past, scored, by_slot, *rest = parts
-            rows_before = whole_number(rows, 0, model.rows, "rows")
-            by_slot = by_slot.reshape(-1, pool)
-            prediction = _core.Prediction(rows_before, past, scored, by_slot, *rest)
-            self.append(x.tobytes(), prediction)
-            place = int(ends[-1])
-        if place != len(values):
-            raise FileRefused("its pending predictions do not fit its settings.")
-        self.expired = whole_number(header["expired"], 0, len(sizes), "old predictions")

@@ -229,6 +229,13 @@ class ClassLabels:
         """The number of a known label's class."""
         return self._numbers[label]
 
+    def known_number(self, label: object) -> int | None:
+        """The same for anything; None if it is not a known label as it is."""
+        try:
+            return self._numbers.get(label)  # type: ignore[call-overload, no-any-return]
+        except TypeError:  # not hashable
+            return None
+
     def refused(self, labels: Sequence[Label], waiting: Iterable[Label] = ()) -> list[RefusedLabel]:
         """Which of these labels, in their order, may not occur; changes nothing.
 
