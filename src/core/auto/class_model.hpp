@@ -14,11 +14,12 @@ namespace kb {
 
 class ClassModel {
  public:
-  ClassModel(Past past, Replay replay, int lags, int recent, double limit)
+  ClassModel(Past past, Replay replay, int classes, int lags, int recent, double limit)
       : past(std::move(past)),
         replay(std::move(replay)),
         probabilities(0),
         detector(0, recent, limit),
+        counts(classes),
         lags_(lags) {}
 
   // Python lays these out, and puts others in their place: for more inputs, periods, slots or classes.

@@ -493,7 +493,9 @@ void Scaling::visit(Archive& archive) {
   for (int k = 0; k < targets_.rows(); ++k) target(k).check(archive);
   for (double factor : relevance)
     archive.require(0.0 < factor && factor <= double(relevance.size()), "relevance is a share");
-  archive.require(all_finite(target_shift.data(), target_shift.size()), "shifts are finite");
+  for (double shift : target_shift)
+    archive.require(shift == 0.0 || (std::fabs(shift) >= LEAST_SHIFT && std::fabs(shift) <= LARGEST_SHIFT),
+                    "a stream can have such a shift");
 }
 
 }  // namespace kb

@@ -47,6 +47,8 @@ inline constexpr double EXTREME_DEVIATIONS = 1000.0;
 inline constexpr double CLIP = 8.0;
 /// How many far values in a row are a new level or scale.
 inline constexpr int CHANGE_AFTER = 5;
+/// The shift of a target's logarithm is 0 or between these in size, in standard deviations.
+inline constexpr double LEAST_SHIFT = 1.2, LARGEST_SHIFT = 30.0;
 
 /// z within [-most, most]
 inline double clipped(double z, double most) { return std::min(std::max(z, -most), most); }

@@ -18,30 +18,30 @@ namespace {
 
 Array<double> read(const Floats& array) { return {array.data(), array.data() + array.size()}; }
 
-Past make_past(const nb::dict& given) {
-  return {take<int>(given, "targets"), take<int>(given, "remembered"), take<int>(given, "previous"),
-          take<int>(given, "places"), take<int>(given, "season_size")};
+Past make_past(const nb::dict& settings) {
+  return {take<int>(settings, "targets"), take<int>(settings, "remembered"), take<int>(settings, "previous"),
+          take<int>(settings, "places"), take<int>(settings, "season_size")};
 }
 
-Replay make_replay(const nb::dict& given, const Past& past) {
-  return {take<int>(given, "replay"), take<std::int64_t>(given, "replay_until"),
-          take<int>(given, "inputs"), past.width(), take<int>(given, "outputs")};
+Replay make_replay(const nb::dict& settings, const Past& past) {
+  return {take<int>(settings, "replay"), take<std::int64_t>(settings, "replay_until"),
+          take<int>(settings, "inputs"), past.width(), take<int>(settings, "outputs")};
 }
 
-NumberModel make_model(const nb::dict& given, NumberModel*) {
-  Past past = make_past(given);
-  Replay replay = make_replay(given, past);
-  return {take<int>(given, "outputs"), std::move(past), std::move(replay),
-          Bounds{take<double>(given, "lower"), take<double>(given, "upper")},
-          take<std::vector<double>>(given, "levels"), take<int>(given, "recent"),
-          take<double>(given, "limit")};
+NumberModel make_model(const nb::dict& settings, NumberModel*) {
+  Past past = make_past(settings);
+  Replay replay = make_replay(settings, past);
+  return {take<int>(settings, "outputs"), std::move(past), std::move(replay),
+          Bounds{take<double>(settings, "lower"), take<double>(settings, "upper")},
+          take<std::vector<double>>(settings, "levels"), take<int>(settings, "recent"),
+          take<double>(settings, "limit")};
 }
 
-ClassModel make_model(const nb::dict& given, ClassModel*) {
-  Past past = make_past(given);
-  Replay replay = make_replay(given, past);
-  return {std::move(past), std::move(replay), take<int>(given, "lags"), take<int>(given, "recent"),
-          take<double>(given, "limit")};
+ClassModel make_model(const nb::dict& settings, ClassModel*) {
+  Past past = make_past(settings);
+  Replay replay = make_replay(settings, past);
+  return {std::move(past), std::move(replay), take<int>(settings, "classes"), take<int>(settings, "lags"),
+          take<int>(settings, "recent"), take<double>(settings, "limit")};
 }
 
 /// A model with what Python made it of.
@@ -230,7 +230,23 @@ class PyModel {
   }
 
   nb::dict state() { return state_arrays(model); }
-  void restore(const nb::dict& arrays) { write_state(model, arrays); }
+  /// Write a state to a model that has learned nothing. Inputs, and some of several targets, may be
+  /// missing; all other numbers are finite.
+  void restore(const nb::dict& arrays) {
+    if constexpr (!has_classes) {
+      int held = 0;
+      while (arrays.contains(("held/row" + std::to_string(held) + "/inputs").c_str())) ++held;
+      model.allocate(held);
+    }
+    write_state(model, arrays);
+    for (const Entry& entry : list_state(model)) {
+      const auto ends_with = [&](const char* end) { return entry.name.ends_with(end); };
+      if (ends_with("inputs") || ends_with("past") || ends_with("lagged")) continue;
+      if (targets_.size() > 1 && entry.name.find("targets") != std::string::npos) continue;
+      if (entry.kind == Number::float64 && !all_finite((const double*)entry.numbers, entry.count()))
+        throw StateRefused("its statistics are not numbers: " + entry.name);
+    }
+  }
 
   /// Refuse pending predictions that this model cannot have made, of rows of `width` numbers.
   void check_pending(const Pending& pending, std::size_t width) const {
@@ -533,16 +549,9 @@ void kb::bind_models(nb::module_& m) {
              const Shape shape = {std::size_t(self.model.targets()), std::size_t(self.model.pool())};
              return filled(shape, [&](double* out) { self.model.write_weights(out); });
            })
-      .def("allocate", [](Numbers& self, int held) { self.model.allocate(held); }, "held"_a)
       .def_prop_ro("held", [](const Numbers& self) { return self.model.held.rows.size(); });
   using Classes = PyModel<ClassModel>;
   bind_model<ClassModel>(m, "ClassModel")
-      .def("allocate",  // for so many classes and scores
-           [](Classes& self, int classes, int scores) {
-             self.model.counts.assign(classes, 0.0);
-             self.model.probabilities.start(scores);
-           },
-           "classes"_a, "scores"_a)
       .def("add_class", [](Classes& self) { self.model.add_class(); })
       .def("start_scores", [](Classes& self, int n) { self.model.probabilities.start(n); }, "scores"_a)
       .def("grow_scores", [](Classes& self, int n) { self.model.probabilities.grow(n); }, "scores"_a)

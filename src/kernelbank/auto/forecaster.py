@@ -840,8 +840,6 @@ class Forecaster:
         come += [] if self.known is None else [self.known.waiting[:, -1]]
         if not all(np.isfinite(array).all() for array in come):
             raise FileRefused("its targets are not numbers.")
-        if not self.scaling.has_plausible_shifts():
-            raise FileRefused("no series has such running statistics.")
         if self.known is not None:
             self.known.bank, self.known.late = banks["known"], banks["late"]
             self.known.rows = whole_number(header["known_rows"], self.samples, 2**53, "known rows")

@@ -39,7 +39,7 @@ from ..utils.validation import Floats
 from ..utils.whole_steps import warn_after_step
 from .config import AutoConfig, restored_periods
 from .forecaster import BY_HORIZON, Forecaster
-from .scaling import CHANGE_AFTER, EXTREME, Scaling
+from .scaling import EXTREME, Scaling
 from .seasons import AUTO, LOOKS, find_new_periods, history_size, season_places
 from .slots import (
     RELEVANCE_ROWS,
@@ -112,30 +112,20 @@ class Model(ABC):
     def __getstate__(self) -> dict[str, object]:
         """For copy and pickle: the core as arrays."""
         self._collect_changes()
-        return self.__dict__ | {"core": self.core.state(), "_size": self._size}
+        return self.__dict__ | {"core": self.core.state()}
 
-    def __setstate__(self, state: dict[str, object]) -> None:
-        size, arrays = state.pop("_size"), state.pop("core")
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        arrays = state.pop("core")
         self.__dict__.update(state)
         self.core = self._make_core()
         self.core.use_scaling(self.scaling.statistics)
         self.core.use_slots(len(self.pool), self.members.tolist())
-        self._allocate(size)  # type: ignore[arg-type]
-        self.core.restore(arrays)  # type: ignore[arg-type]
+        self._restore_core(arrays, self.outputs)
         self.core.use_banks(self.banks)
 
-    @property
-    def _size(self) -> int:
-        """How many rows the core holds back, or how many classes it has scores for."""
-        core = self.core
-        return core.held if isinstance(core, _core.NumberModel) else core.scores
-
-    def _allocate(self, size: int) -> None:
-        """Let the core make arrays of the lengths that a state with this size has."""
-        if isinstance(self.core, _core.NumberModel):
-            self.core.allocate(size)
-        else:
-            self.core.allocate(self.classes, size)
+    def _restore_core(self, arrays: Arrays, outputs: int) -> None:
+        """Write a state to the core, which has learned nothing; outputs : of all banks."""
+        self.core.restore(arrays)
 
     # --- what the tasks do differently ----------------------------------------------------------
 
@@ -649,7 +639,6 @@ class Model(ABC):
             "selection": asdict(self.selection),
             "slot_changes": [asdict(change) for change in self.slot_changes],
             "changes": [list(change) for change in self.changes],
-            "size": self._size,
             "outputs": [bank.outputs for bank in self.banks],
         }
         return header, arrays
@@ -661,12 +650,9 @@ class Model(ABC):
         outputs = [whole_number(n, 1, 10**6, "the outputs of a bank") for n in header["outputs"]]
         self.core.set_periods(periods)
         self.lay_out(first)
-        most = CHANGE_AFTER - 1 if self.targets else sum(outputs)
-        self._allocate(whole_number(header["size"], 0 if self.targets else most, most, "its size"))
-        self._check_statistics(under("core/", arrays))
-        reading.restore({"core": self.core}, header, arrays)
-        if self.periods != periods or not self.scaling.has_plausible_shifts():
-            raise FileRefused("no stream has such running statistics.")
+        self._restore_core(under("core/", arrays), sum(outputs))
+        if self.periods != periods:
+            raise FileRefused("its seasons have other periods.")
         self.pool = self._make_pool(self.scaling)  # a target may be skewed
         selection = Selection.parse(header["selection"], len(self.pool.groups))
         if not self.pool.can_run(selection.running):
@@ -680,14 +666,6 @@ class Model(ABC):
             raise FileRefused("it has the wrong number of banks or outputs.")
         new = {f"bank{number}": self.new_bank(count) for number, count in enumerate(outputs)}
         self.use_banks([*reading.restore(new, header, arrays).values()])
-
-    def _check_statistics(self, state: Arrays) -> None:
-        """Refuse statistics that are no numbers; inputs, past and some targets may be missing."""
-        several = self.target_count > 1
-        check_finite(
-            {name: array for name, array in state.items() if not (several and "targets" in name)},
-            ("inputs", "past", "lagged"),
-        )
 
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -894,10 +872,9 @@ class NumberModel(Model):
         last = self.config.restarts[-1]
         fitted = whole_number(header["upcoming"], last, last, "rows at a restart")
         whole_number(self.rows, fitted, fitted + SPREAD - 1, "rows of a restart")
-        self._check_statistics(under("upcoming/", arrays))
         scaling = self._new_scaling()
         reading.restore({"upcoming": scaling.statistics}, header, arrays)
-        if not (self.banks and scaling.has_plausible_shifts()):
+        if not self.banks:
             raise FileRefused("no restart can go on with this.")
         self.upcoming = upcoming = self._upcoming_with(scaling, fitted)
         for rows in range(fitted + 1, self.rows + 1):
@@ -1017,12 +994,16 @@ class ClassModel(Model):
     ) -> None:
         self.classes = classes
         super().__init__(config, dimension, 0, previous)
-        self.core.allocate(classes, 0)
+
+    def _restore_core(self, arrays: Arrays, outputs: int) -> None:
+        self.core.start_scores(outputs)
+        super()._restore_core(arrays, outputs)
 
     def _make_core(self) -> _core.ClassModel:
         return _core.ClassModel(
             **self.core_settings(),
             outputs=1,
+            classes=self.classes,
             replay=REPLAY,
             replay_until=2**62,
             lags=self.config.lags,

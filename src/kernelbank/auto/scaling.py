@@ -198,12 +198,7 @@ class Scaling:
         if self.outputs != 1 or not self.relevant_columns:
             return None
         shift = self.statistics.target_shift()
-        return ShiftedLog(shift) if shift and is_plausible_shift(shift) else None
-
-    def has_plausible_shifts(self) -> bool:
-        """Whether shifts from a file can be those of a stream."""
-        count = max(self.outputs, 1)
-        return all(is_plausible_shift(self.statistics.target_shift(k)) for k in range(count))
+        return ShiftedLog(shift) if shift else None
 
 
 # --- skewed targets -------------------------------------------------------------------------------
@@ -214,7 +209,7 @@ LEAST_ROWS = 30
 SKEWED = 0.5
 """Skewness beyond which a target is transformed."""
 
-LEAST_SHIFT = 1.2
+LEAST_SHIFT: float = _core.LEAST_SHIFT
 """In standard deviations: with a pole nearer to the mean, small differences at the lower end of a
 heavy-tailed target would count more than all others."""
 
@@ -222,11 +217,6 @@ LARGEST_DEVIATION = 10.0
 """Deviations beyond this count as this."""
 
 _LOW_END = 0.02
-
-
-def is_plausible_shift(shift: float) -> bool:
-    """Whether `log_shift` can have returned this."""
-    return shift == 0.0 or LEAST_SHIFT <= abs(shift) <= 3.0 * LARGEST_DEVIATION
 
 
 def log_shift(deviations: Floats) -> float:
