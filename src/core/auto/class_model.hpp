@@ -55,6 +55,9 @@ class ClassModel {
   int step(const double* X, const double* y, int n, bool learns, const Prediction* made,
            const StepRecord& record);
 
+  /// What `step` would record of a prediction that was made just now.
+  void write_record(const Prediction& prediction, const StepRecord& record) const;
+
   /// out (n, width) = scaled rows (n, width), with past labels as those for the output of class `positive`:
   /// 1, -1, and 0 where they are not known.
   void write_labels(const double* scaled, const double* pasts, int n, int positive, double* out) const;
@@ -70,7 +73,6 @@ class ClassModel {
   void note_levels(const std::vector<int>& levels);
   void count_row(const double* x, const double* row_past, double y, std::int64_t predicted_at);
   void spread(const double* values, double others, double* out) const;
-  void write_record(const Prediction& prediction, const StepRecord& record) const;
   void past_slots(const Prediction& prediction, int offset, double* out) const;
 
   int lags_, pool_ = 0;

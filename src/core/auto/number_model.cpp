@@ -352,13 +352,13 @@ void NumberModel::write_record(const Prediction& prediction, const StepRecord& r
   if (record.outputs) std::copy(prediction.output.begin(), prediction.output.end(), record.outputs);
   if (record.weights) write_weights(record.weights);
   if (!record.slots) return;
-  std::vector<bool> runs(pool_);
-  for (int member : members_) runs[member] = true;
-  for (int k = 0; k < targets(); ++k)
-    for (int p = 0; p < pool_; ++p)
-      record.slots[k * pool_ + p] = !bank     ? prediction.output[3 * k]
-                                    : runs[p] ? prediction.slots[k][p]
-                                              : scaling->target(k).center;
+  const bool has_slots = prediction.slots.rows() > 0;
+  for (int k = 0; k < targets(); ++k) {
+    double* out = record.slots + k * pool_;
+    std::fill_n(out, pool_, has_slots ? scaling->target(k).center : prediction.output[3 * k]);
+    for (int member : members_)
+      if (has_slots) out[member] = prediction.slots[k][member];
+  }
 }
 
 /// (K, P): what the slots that run now predicted then, scaled; the bank's prediction for those that did

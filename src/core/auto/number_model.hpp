@@ -64,6 +64,9 @@ class NumberModel {
   int step(const double* X, const double* y, int n, double tail, const Prediction* made,
            const StepRecord& record);
 
+  /// What `step` would record of a prediction that was made just now.
+  void write_record(const Prediction& prediction, const StepRecord& record) const;
+
   /// Let the newest `count` rows, which the bank has learned, enter the statistics.
   void add_newest(int count);
   void add_inputs(int count);
@@ -86,7 +89,6 @@ class NumberModel {
   void score(int k, std::int64_t row, double predicted, double y, double mean, double sd,
              const double* weights, bool far, double delay = 0.0, const double* ends = nullptr);
   void detect(int k, std::int64_t row, double error, const double* weights);
-  void write_record(const Prediction& prediction, const StepRecord& record) const;
   void spread(const double* values, double others, double* out) const;
   double center(int k) const;
   double scale(int k) const;

@@ -149,33 +149,33 @@ class PyModel {
   }
 
   /// Predict and learn the first rows, at most until something is due; -> how many, and what is recorded
-  /// of them: outputs, weights, predictions of slots, or None.
+  /// of them, unless they were predicted before: outputs, weights, predictions of slots or None.
   nb::tuple step(Floats X, Floats y, double tail, const Prediction* made, bool slots) {
     expect(X, {X.shape(0), std::size_t(inputs())});
-    const std::size_t pool = model.pool();
     const auto n = std::min(X.shape(0), std::size_t(std::max<std::int64_t>(due_at - model.rows, 1)));
     expect(y, {X.shape(0), targets_.size()});
     if (made && (int(made->past.size()) != model.past.width() || int(made->ends.size()) != ends()))
       throw std::invalid_argument("a prediction of other rows");
-    std::size_t width, weighed = 1, outputs;
-    if constexpr (has_classes) {
-      width = model.classes(), outputs = model.outputs();
+    if constexpr (has_classes)
       for (std::size_t t = 0; t < n; ++t)
         if (!(0.0 <= y.data()[t] && y.data()[t] < model.classes()))
           throw std::invalid_argument("no such class");
-    } else {
-      outputs = weighed = model.targets(), width = 3 * outputs;
-    }
     StepRecord record{};
-    nb::object all[3] = {nb::none(), nb::none(), nb::none()};
-    if (!made) {
-      all[0] = nb::cast(new_array({n, width}, &record.outputs));
-      all[1] = nb::cast(new_array({n, weighed, pool}, &record.weights));
-      if (slots) all[2] = nb::cast(new_array({n, outputs, pool}, &record.slots));
-    }
-    const int done = advance(X.data(), y.data(), int(n), tail, made, record);
+    const nb::tuple arrays = make_record(made ? 0 : n, slots, record);
+    const int done = advance(X.data(), y.data(), int(n), tail, made, made ? StepRecord{} : record);
     warn();
-    return nb::make_tuple(done, all[0], all[1], all[2]);
+    return nb::make_tuple(done, arrays);
+  }
+
+  /// What a step would record of a prediction that was made just now.
+  nb::tuple record(const Prediction& prediction) const {
+    if (prediction.rows_before != model.rows ||
+        (prediction.slots.rows() > 0 && prediction.slots.columns() != model.pool()))
+      throw std::invalid_argument("a prediction of another moment");
+    StepRecord record{};
+    nb::tuple arrays = make_record(1, true, record);
+    model.write_record(prediction, record);
+    return arrays;
   }
 
   /// Signals of change since this was last called: row, what, and of which target or column.
@@ -278,6 +278,18 @@ class PyModel {
       model.predict(x, past.data(), waiting > 0, tail, prediction);
   }
 
+  /// Arrays for n rows, which `record` points to.
+  nb::tuple make_record(std::size_t n, bool slots, StepRecord& record) const {
+    const std::size_t pool = model.pool(), targets = targets_.size();
+    std::size_t width = 3 * targets, outputs = targets;
+    if constexpr (has_classes) width = model.classes(), outputs = model.outputs();
+    const Result rows = new_array({n, width}, &record.outputs);
+    const Result weights = new_array({n, targets, pool}, &record.weights);
+    nb::object by_slot = nb::none();
+    if (slots) by_slot = nb::cast(new_array({n, outputs, pool}, &record.slots));
+    return nb::make_tuple(rows, weights, by_slot);
+  }
+
   int advance(const double* X, const double* y, int n, double tail, const Prediction* made,
               const StepRecord& record) {
     if constexpr (has_classes) {
@@ -348,6 +360,7 @@ nb::class_<PyModel<Model>> bind_model(nb::module_& m, const char* name) {
       .def("learn_one", &Self::learn_one, "x"_a.none(), "names"_a.none(), "y"_a.none(), "pending"_a,
            "tail"_a)
       .def("step", &Self::step, "X"_a, "y"_a, "tail"_a, "made"_a.none(), "slots"_a)
+      .def("record", &Self::record, "prediction"_a)
       .def("take_signals", &Self::take_signals)
       .def("check_pending", &Self::check_pending, "pending"_a, "width"_a)
       .def_rw("due_at", &Self::due_at)

@@ -225,14 +225,7 @@ class Model(ABC):
 
     def record(self, prediction: _core.Prediction) -> Record:
         """A prediction as a row of a trace."""
-        weights, slots = np.atleast_2d(self.core.weights())[None], None
-        if len(prediction.slots):
-            idle = np.ones(len(self.pool), dtype=np.bool_)
-            idle[self.members] = False
-            count = self.target_count if self.targets else 0  # 0 for classes: a score of 0
-            centers = [self.scaling.statistics.target_scale(k)[0] for k in range(count)] or [0.0]
-            slots = np.where(idle, np.array(centers)[:, None], prediction.slots)[None]
-        record = self._make_record(prediction.output[None], weights, slots)
+        record = self._make_record(*self.core.record(prediction))
         if self.quantile_part is not None:
             quantiles = prediction.more.reshape(2, 1, self.target_count, -1)[0]
             record["quantiles"] = quantiles if self.target_count > 1 else quantiles[:, 0]
@@ -259,45 +252,27 @@ class Model(ABC):
         """
         rows, part = targets.reshape(len(X), -1), self.quantile_part
         records: list[Record] = []
-        if part is not None:  # compared with ends of intervals, row by row
-            for x, y in zip(X[:, None], rows[:, None], strict=True):  # (1, d), (1, K)
-                prediction = self.predict_next(x[0], 0, tail) if earlier is None else earlier
-                records.append(self.record(prediction))
-                part.learn(x, y, *prediction.more.reshape(2, self.target_count, -1))
-                self._step(x, y, tail, prediction, slots=False)
-            return records if earlier is None else []
-        if earlier is not None:
-            self._step(X, rows, tail, earlier, slots=False)
-            return []
         done = 0
         slots = not {"slot_predictions", "slot_classes"}.isdisjoint(fields)
         while done < len(X):
-            end = done + CHUNK
-            count, record = self._step(X[done:end], rows[done:end], tail, None, slots=slots)
-            records.append(record)
+            size = CHUNK if part is None else 1  # quantiles are compared with ends of intervals
+            X_next, y_next, prediction = X[done:][:size], rows[done:][:size], earlier
+            if part is not None:
+                if prediction is None:
+                    prediction = self.predict_next(X_next[0], 0, tail)
+                    records.append(self.record(prediction))
+                part.learn(X_next, y_next, *prediction.more.reshape(2, self.target_count, -1))
+            count, arrays = self.core.step(X_next, y_next, tail, prediction, slots)
+            if prediction is None:
+                outputs, weights, by_slot = arrays
+                by_slot = None if by_slot is None else by_slot[:count]
+                records.append(self._make_record(outputs[:count], weights[:count], by_slot))
+            if self.forecaster is not None and isinstance(self.core, _core.NumberModel):
+                self.forecaster.learn_rows(X_next[:count], y_next[:count, 0], self.core.readings)
+            if self.rows >= self.core.due_at:
+                self._do_what_is_due()
             done += count
         return records
-
-    def _step(
-        self,
-        X: Floats,
-        targets: Floats,
-        tail: float,
-        earlier: _core.Prediction | None,
-        *,
-        slots: bool,
-    ) -> tuple[int, Record]:
-        """Predict and learn the first rows; how many, and what a trace has of them."""
-        count, outputs, weights, by_slot = self.core.step(X, targets, tail, earlier, slots)
-        record = {}
-        if earlier is None:
-            by_slot = None if by_slot is None else by_slot[:count]
-            record = self._make_record(outputs[:count], weights[:count], by_slot)
-        if self.forecaster is not None and isinstance(self.core, _core.NumberModel):
-            self.forecaster.learn_rows(X[:count], targets[:count, 0], self.core.readings)
-        if self.rows >= self.core.due_at:
-            self._do_what_is_due()
-        return count, record
 
     def _do_what_is_due(self) -> None:
         """Restart, look for seasons and revise slots, if it is time; note when it will be next."""
@@ -735,9 +710,7 @@ class NumberModel(Model):
     def _make_record(self, outputs: Floats, weights: Floats, slots: Floats | None) -> Record:
         count, several = len(outputs), self.target_count > 1
         values = outputs.reshape(count, self.target_count, 3)
-        if slots is None:
-            slots = np.repeat(values[:, :, :1], weights.shape[-1], axis=2)
-        record = {"weights": weights, "slot_predictions": slots}
+        record = {"weights": weights} | ({} if slots is None else {"slot_predictions": slots})
         parts = zip(("predictions", "lower", "upper"), np.moveaxis(values, 2, 0), strict=True)
         record |= {name: array.copy() for name, array in parts}
         return record if several else {name: array[:, 0] for name, array in record.items()}
@@ -1098,11 +1071,10 @@ class ClassModel(Model):
         record = {"probabilities": outputs, "weights": weights[:, 0]}
         if slots is not None and slots.shape[1]:
             record |= {"slot_predictions": slots[:, 0].copy(), "slot_classes": _slot_classes(slots)}
-        else:
+        elif slots is not None:  # there is no bank yet
             best = best_class(outputs).astype(np.float64)
-            shape = (len(outputs), weights.shape[-1])
-            record["slot_predictions"] = np.zeros(shape)
-            record["slot_classes"] = np.repeat(best[:, None], shape[1], axis=1)
+            zeros = np.zeros((len(outputs), slots.shape[-1]))
+            record |= {"slot_predictions": zeros, "slot_classes": zeros + best[:, None]}
         return record
 
     def _start_banks(self) -> None:
