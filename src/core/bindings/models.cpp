@@ -539,12 +539,26 @@ void kb::bind_models(nb::module_& m) {
                                    stats.variance);
            },
            "k"_a = 0)
-      .def("long_mean",  // (pool,): the long running mean of the weights of target k
-           [](Numbers& self, int k) {
-             const ChangeDetector& detector = self.model.tracks.at(k).detector;
-             return copied(detector.long_mean(), {std::size_t(detector.slots())});
-           },
-           "k"_a = 0)
+      // of each target: how many predictions count, the sum of their squared errors, how many rows had a
+      // last target, and the sum of squared errors of that one as a prediction
+      .def("totals",
+           [](Numbers& self) {
+             return new_rows(self.model.targets(), 4, [&](std::size_t k, double* out) {
+               TargetTrack& track = self.model.tracks[k];
+               const ErrorStats stats = track.intervals.stats();
+               out[0] = stats.rows - double(track.unscored), out[1] = stats.loss;
+               out[2] = stats.rows - 1.0, out[3] = stats.baseline_loss;
+             });
+           })
+      .def("long_mean",  // (pool,): the long running mean of the weights, over all targets
+           [](const Numbers& self) {
+             const std::size_t targets = self.model.tracks.size(), pool = self.model.pool();
+             return filled({pool}, [&](double* out) {
+               for (const TargetTrack& track : self.model.tracks)
+                 for (std::size_t p = 0; p < pool; ++p) out[p] += track.detector.long_mean()[p];
+               for (std::size_t p = 0; p < pool; ++p) out[p] /= double(targets);
+             });
+           })
       .def_prop_ro("readings",
                    [](const Numbers& self) {
                      return copied(self.model.readings);
@@ -584,14 +598,17 @@ void kb::bind_models(nb::module_& m) {
              return filled({std::size_t(self.model.pool())},
                            [&](double* out) { self.model.write_weights(out); });
            })
-      .def_prop_ro("long_mean",
-                   [](const Classes& self) {
-                     const ChangeDetector& detector = self.model.detector;
-                     return copied(detector.long_mean(), {std::size_t(detector.slots())});
-                   })
-      .def_prop_ro("wrong",
-                   [](const Classes& self) {
-                     return std::pair<double, double>(self.model.wrong, self.model.last_wrong);
-                   })
-      .def_prop_ro("unscored", [](const Classes& self) { return self.model.unscored; });
+      .def("totals",  // the same of wrong labels
+           [](const Classes& self) {
+             const ClassModel& model = self.model;
+             return new_rows(1, 4, [&](std::size_t, double* out) {
+               out[0] = double(model.rows - model.unscored), out[1] = model.wrong;
+               out[2] = double(model.rows) - 1.0, out[3] = model.last_wrong;
+             });
+           })
+      .def("long_mean",
+           [](const Classes& self) {
+             const ChangeDetector& detector = self.model.detector;
+             return copied(detector.long_mean(), {std::size_t(detector.slots())});
+           });
 }

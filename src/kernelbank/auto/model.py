@@ -150,15 +150,6 @@ class Model(ABC):
         """End a restart that is spread over rows, before columns or slots change."""
 
     @abstractmethod
-    def _totals(self) -> list[tuple[float, float, float, float]]:
-        """By target: how many predictions count, the sum of their errors, how many rows had a last
-        target to compare with, and the sum of the errors of that one as a prediction."""
-
-    @abstractmethod
-    def long_mean_weights(self) -> Floats:
-        """The long running mean of the weights of the slots of the pool."""
-
-    @abstractmethod
     def replay_samples(self, most: int = REPLAY) -> tuple[Floats, Floats] | None:
         """Scaled rows and targets that new slots learn first; None for those of the banks.
 
@@ -186,16 +177,13 @@ class Model(ABC):
     @property
     def scored(self) -> int:
         """How many predictions of the first target count: not those before any was known."""
-        return int(self._totals()[0][0])
+        return int(self.core.totals()[0, 0])
 
     def mean_errors(self) -> tuple[Floats, Floats]:
         """(K,) each: the mean squared error of the predictions of every target, and of the last
         target as a prediction; or the shares of wrong labels (1,). NaN before the first."""
-        means = [
-            [total / count if count > 0 else np.nan for count, total in (totals[:2], totals[2:])]
-            for totals in self._totals()
-        ]
-        errors, baseline = np.array(means).T
+        counts, sums = self.core.totals().reshape(-1, 2, 2).T  # (2, K) each
+        errors, baseline = np.where(counts > 0, sums / np.maximum(counts, 1.0), np.nan)
         return errors, baseline
 
     def remembered_targets(self) -> int:
@@ -568,7 +556,7 @@ class Model(ABC):
             return False
         self.finish_restart()
         rows = self.rows
-        weights = np.maximum(self.mean_weights_of_outputs(), self.long_mean_weights())
+        weights = np.maximum(self.mean_weights_of_outputs(), self.core.long_mean())
         before, slots_before = self.selection, self._running_slots()
         anew = self.pool.relevant_slots if self.learn_relevance() else ()
         after, reasons = revise(self.pool, before, rows, weights, self.slot_losses())
@@ -816,17 +804,6 @@ class NumberModel(Model):
 
     def replay_samples(self, most: int = REPLAY) -> tuple[Floats, Floats] | None:
         return self._usual_rows(most=most)[:2] if self.config.revises else None
-
-    def long_mean_weights(self) -> Floats:
-        means: Floats = np.mean([self.core.long_mean(k) for k in range(self.target_count)], axis=0)
-        return means
-
-    def _totals(self) -> list[tuple[float, float, float, float]]:
-        tracks = [self.core.track(k) for k in range(self.target_count)]
-        return [
-            (rows - unscored, loss, rows - 1, last_value_loss)
-            for rows, unscored, loss, last_value_loss, _ in tracks
-        ]
 
     # --- saving ---------------------------------------------------------------------------------
 
@@ -1087,14 +1064,6 @@ class ClassModel(Model):
         X, pasts, targets = (array[-most:] for array in self.core.latest()[:3])
         labels = output_labels(targets[:, 0], self._positives())
         return self.scaling.statistics.scale_rows(X, pasts), labels
-
-    def long_mean_weights(self) -> Floats:
-        means: Floats = self.core.long_mean
-        return means
-
-    def _totals(self) -> list[tuple[float, float, float, float]]:
-        wrong, wrong_baseline = self.core.wrong
-        return [(self.rows - self.core.unscored, wrong, self.rows - 1, wrong_baseline)]
 
 
 def output_labels(targets: Floats, positives: np.ndarray) -> Floats:
