@@ -52,11 +52,8 @@ from .state import Arrays, Json, Reading, describe_parts, whole_number
 from .status import AutoLedger, auto_status
 from .targets import ClassLabels, Label, checked_labels, checked_targets
 
-COVERAGE = 0.9
-"""Of intervals, by default."""
-
-_SETTINGS = ("_turn", "_config")
-"""Attributes that no step changes."""
+COVERAGE = 0.9  # of intervals, by default
+_SETTINGS = ("_turn", "_config")  # attributes that no step changes
 
 
 class AutoBank:
@@ -1126,8 +1123,7 @@ class AutoBank:
             )
 
 
-TAIL = 0.5 * (1 - COVERAGE)
-"""`tail_of(COVERAGE)`."""
+TAIL = 0.5 * (1 - COVERAGE)  # `tail_of(COVERAGE)`
 
 
 def checked_coverage(coverage: object) -> float:

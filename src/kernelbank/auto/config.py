@@ -37,8 +37,7 @@ from .seasons import (
 from .slots import SIZES, Cost, SlotPool, default_combiner, default_pool, needs_shift
 from .state import Json, Reading
 
-Column = str | int
-"""The name or the index of a column."""
+Column = str | int  # the name or the index of a column
 
 
 OWNER = "AutoBank"
@@ -201,8 +200,7 @@ def _on_known_columns(slot: Slot, scaling: Scaling) -> Slot:
 
 # --- checks of settings --------------------------------------------------------------------------
 
-LONGEST_HORIZON = 1000
-"""How many rows ahead a forecast may be."""
+LONGEST_HORIZON = 1000  # how many rows ahead a forecast may be
 
 T = TypeVar("T")
 
@@ -392,8 +390,7 @@ RULES: dict[str, Rule] = {
 }
 """By setting: what checks a value, after those before, and makes it what it is."""
 
-ARGUMENTS = (*RULES, "window", "regularization")
-"""The settings that are arguments of an AutoBank."""
+ARGUMENTS = (*RULES, "window", "regularization")  # the settings that are arguments of an AutoBank
 
 
 # --- checks of what a file says -------------------------------------------------------------------

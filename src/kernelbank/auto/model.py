@@ -54,21 +54,15 @@ from .state import Arrays, Json, Reading, check_finite, describe_parts, whole_nu
 from .status import FALSE_ALARM_ROWS, MAX_CHANGES, RECENT_ERRORS, Change
 from .targets import ClassLabels, best_class
 
-REPLAY = 512
-"""How many of the newest rows are kept for outputs and slots that start later."""
-
-CHUNK = 256
-"""Rows that are scaled and learned in one call."""
-
-LARGE_MODEL = 500_000_000
-"""Bytes of a model's file beyond which it warns, once."""
+REPLAY = 512  # how many of the newest rows are kept for outputs and slots that start later
+CHUNK = 256  # rows that are scaled and learned in one call
+LARGE_MODEL = 500_000_000  # bytes of a model's file beyond which it warns, once
 
 SPREAD = 16
 """Over how many rows the last restart is spread: after each of them a share of the rows so far is
 learned again, so that no row takes long."""
 
-REMEMBERED = 3
-"""How many of the last targets the slots on relevant columns see, whatever `lags` is."""
+REMEMBERED = 3  # how many of the last targets the slots on relevant columns see, whatever `lags` is
 
 
 class Model(ABC):

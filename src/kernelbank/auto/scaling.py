@@ -19,14 +19,9 @@ from .seasons import SEASON_INPUTS, SEASON_PAST
 """The running statistics of a column: those of its values so far, its center and scale, how many
 far values came in a row and how many are in its ring, and what missing values are filled in by."""
 
-CHANGE_AFTER: int = _core.CHANGE_AFTER
-"""How many far values in a row are a new level or scale."""
-
-FAR, EXTREME = 1, 2
-"""Outlier levels of a target: beyond 10 standard deviations, beyond 1,000."""
-
-RING = 1000
-"""Values among which a value is ranked."""
+CHANGE_AFTER: int = _core.CHANGE_AFTER  # how many far values in a row are a new level or scale
+FAR, EXTREME = 1, 2  # outlier levels of a target: beyond 10 standard deviations, beyond 1,000
+RING = 1000  # values among which a value is ranked
 
 SCALINGS = ("standard", "asinh", "rank", "none")
 
@@ -203,18 +198,14 @@ class Scaling:
 
 # --- skewed targets -------------------------------------------------------------------------------
 
-LEAST_ROWS = 30
-"""With fewer rows nothing is said about skewness."""
-
-SKEWED = 0.5
-"""Skewness beyond which a target is transformed."""
+LEAST_ROWS = 30  # with fewer rows nothing is said about skewness
+SKEWED = 0.5  # skewness beyond which a target is transformed
 
 LEAST_SHIFT: float = _core.LEAST_SHIFT
 """In standard deviations: with a pole nearer to the mean, small differences at the lower end of a
 heavy-tailed target would count more than all others."""
 
-LARGEST_DEVIATION = 10.0
-"""Deviations beyond this count as this."""
+LARGEST_DEVIATION = 10.0  # deviations beyond this count as this
 
 _LOW_END = 0.02
 

@@ -163,11 +163,8 @@ def _without_names(values: object, missing: MissingValues | None) -> object:
 MAX_CLASSES = 100
 """How many labels are found in a stream by default: a target with more may be a number."""
 
-LARGEST_LIMIT = 10_000
-"""The most that max_classes may be."""
-
-LISTED = 12
-"""Labels that a message lists."""
+LARGEST_LIMIT = 10_000  # the most that max_classes may be
+LISTED = 12  # labels that a message lists
 
 _REMEDY = "Give booleans, whole or other finite numbers, or text."
 
