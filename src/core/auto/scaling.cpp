@@ -197,7 +197,6 @@ bool Column::update(double value, const double* forms) {
 }
 
 void Column::fit(const double* values, int n) {
-  double forms[FORMS];
   count = mean = squares = center = scale = streak = seen = age = product = power = 0.0;
   std::fill_n(last, FORMS, 0.0);
   Array<double> present;
@@ -231,8 +230,7 @@ void Column::fit(const double* values, int n) {
   scale = standard_deviation();
   double newest = middle;
   for (int t = 0; t < n; ++t) {
-    normalize(values[t], forms);
-    remember_last(values[t], forms);
+    remember_last(values[t]);
     if (age == 0.0) {
       push(values[t]);
       newest = values[t];
@@ -434,20 +432,16 @@ void Scaling::add_held(Column target, double most) {
 }
 
 void Scaling::add_target(double y, int k) {
-  double forms[FORMS];
   Column column = target(k);
-  column.normalize(y, forms);
-  column.remember_last(y, forms);
+  column.remember_last(y);
   add_held(column, FAR_DEVIATIONS);
   column.add_to_moments(y, FAR_DEVIATIONS);
   column.push(y);
 }
 
 bool Scaling::hold_target(double y, int k) {
-  double forms[FORMS];
   Column column = target(k);
-  column.normalize(y, forms);
-  column.remember_last(y, forms);
+  column.remember_last(y);
   column.push(y);
   column.streak += 1.0;
   return column.streak >= CHANGE_AFTER;

@@ -97,6 +97,11 @@ class Column {
   void normalize(double value, double* forms) const;
   /// Keep the forms of a value, from which missing values are filled in.
   void remember_last(double value, const double* forms);
+  void remember_last(double value) {
+    double forms[FORMS];
+    normalize(value, forms);
+    remember_last(value, forms);
+  }
   /// Add a value to mean and standard deviation, as if it were at most `most` deviations away.
   void add_to_moments(double value, double most);
   /// Add a value to the ring.

@@ -782,17 +782,11 @@ class Forecaster:
 
     def _parts(self) -> dict[str, Any]:
         """All that holds state, by its name in a file."""
-        parts = {
-            "newest": self._newest,
-            "series": self._series,
-            "recent": self._recent,
-            "first_inputs": self._first_inputs,
-            "first_past": self._first_past,
-            "first_targets": self._first_targets,
-            "inputs": self._inputs,
-            "past": self._past,
-            "scores": self._scores,
-            "slots": self._slots,
+        arrays = (
+            *("newest", "series", "recent", "first_inputs", "first_past", "first_targets"),
+            *("inputs", "past", "scores", "slots"),
+        )
+        parts = {name: getattr(self, f"_{name}") for name in arrays} | {
             "stacking": self.stacking,
             "intervals": self.intervals,
             "scaling": self.scaling.statistics,
