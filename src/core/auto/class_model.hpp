@@ -27,7 +27,7 @@ class ClassModel {
   std::vector<std::shared_ptr<ModelBank>> banks;
   void use_slots(int pool, std::vector<int> members);
   /// Forget the running means of the weights.
-  void restart_weights() { detector.restart_weights(pool_); }
+  void restart_weights() { detector.restart_weights(pool()); }
   void add_class() { counts.push_back(0.0); }
   void add_inputs(int count) { replay.add_inputs(count); }
 
@@ -44,7 +44,7 @@ class ClassModel {
 
   int classes() const { return int(counts.size()); }
   int outputs() const;
-  int pool() const { return pool_; }
+  int pool() const { return running_.pool; }
 
   /// Predict a row x (inputs,) which knows `row_past` (past,). Changes nothing.
   void predict(const double* x, const double* row_past, Prediction& out);
@@ -68,15 +68,17 @@ class ClassModel {
  private:
   int positive(int output) const { return outputs() == 1 ? 1 : output; }
   void write_probabilities(const double* scores, double* out);
+  void ask_banks(const double* X, const double* pasts, int n);
+  void make_room_for(int n);
+  int keep_answers(int n, int first, int K);
   void learn_block(const double* y, int n);
   void score(std::int64_t row, int predicted, int label, bool counts, const double* weights);
   void note_levels(const std::vector<int>& levels);
   void count_row(const double* x, const double* row_past, double y, std::int64_t predicted_at);
-  void spread(const double* values, double others, double* out) const;
   void past_slots(const Prediction& prediction, int offset, double* out) const;
 
-  int lags_, pool_ = 0;
-  std::vector<int> members_;
+  int lags_;
+  RunningSlots running_;
   // scratch
   Matrix<double> rows_, pasts_, labelled_;
   Matrix<double> scores_;                      // (n, outputs)

@@ -22,8 +22,7 @@ NumberModel::NumberModel(int outputs, Past past, Replay replay, Bounds bounds,
       levels_(std::move(levels)) {}
 
 void NumberModel::use_slots(int pool, std::vector<int> members) {
-  pool_ = pool;
-  members_ = std::move(members);
+  running_ = {pool, std::move(members)};
   pool_row_.resize(pool);
   for (TargetTrack& track : tracks)
     if (track.detector.slots() != pool) track.detector.restart_weights(pool);
@@ -34,17 +33,11 @@ void NumberModel::add_inputs(int count) {
   held.add_inputs(count);
 }
 
-/// out (pool,): values (P,) of the slots that run, `others` elsewhere.
-void NumberModel::spread(const double* values, double others, double* out) const {
-  std::fill_n(out, pool_, others);
-  for (std::size_t p = 0; p < members_.size(); ++p) out[members_[p]] = values[p];
-}
-
 void NumberModel::write_weights(double* out) const {
-  const std::size_t slots = members_.size();
+  const std::size_t slots = running_.size();
   Array<double> weights(targets() * slots, 1.0 / double(slots));
   if (bank) bank->write_weights(weights.data());
-  for (int k = 0; k < targets(); ++k, out += pool_) spread(weights.data() + k * slots, 0.0, out);
+  for (int k = 0; k < targets(); ++k, out += pool()) running_.scatter(weights.data() + k * slots, 0.0, out);
 }
 
 // --- predicting ----------------------------------------------------------------------------------
@@ -67,7 +60,7 @@ double NumberModel::scale(int k) const { return bank ? scaling->target(k).scale 
 /// agree on a prediction beyond it, whatever the others say.
 void NumberModel::write_outputs(const double* scores, const double* slots, const double* weights,
                                 bool late, double tail, double* out, double* more) {
-  const int K = targets(), P = int(members_.size()), levels = int(levels_.size());
+  const int K = targets(), P = int(running_.size()), levels = int(levels_.size());
   for (int k = 0; k < K; ++k, out += 3) {
     const double mean = center(k), sd = scale(k);
     if (std::isnan(mean)) {
@@ -110,44 +103,42 @@ void NumberModel::expect_far(int k, const Stay& stay, double tail, double* out) 
 
 void NumberModel::predict(const double* x, const double* row_past, bool late, double tail,
                           Prediction& out) {
-  const int K = targets(), P = int(members_.size());
+  const int K = targets(), P = int(running_.size());
   out.rows_before = rows;
   out.past.assign(row_past, row_past + past.width());
-  out.scores.assign(K, 0.0);
   out.output.resize(3 * K);
   out.more.assign(2 * K * levels_.size(), NOT_A_NUMBER);
   out.ends.resize(K * INTERVAL_ENDS);
   for (int k = 0; k < K; ++k) tracks[k].intervals.write_ends(out.ends.data() + k * INTERVAL_ENDS);
-  if (out.slots.rows() != (bank ? K : 0) || out.slots.columns() != pool_)
-    out.slots = Matrix<double>(bank ? K : 0, pool_);
-  if (bank) {
-    make_room(rows_, 1, scaling->layout().width);
-    slots_.resize(K * P), weights_.resize(K * P);
-    scaling->scale(x, row_past, rows_[0]);
-    bank->predict(rows_[0], 1, out.scores.data(), slots_.data());
-    bank->write_weights(weights_.data());
-    for (int k = 0; k < K; ++k) {
-      spread(slots_.data() + k * P, NOT_A_NUMBER, out.slots[k]);
-      for (int p = 0; p < pool_; ++p) out.slots[k][p] = center(k) + scale(k) * out.slots[k][p];
-    }
+  if (out.slots.rows() != (bank ? K : 0) || out.slots.columns() != pool())
+    out.slots = Matrix<double>(bank ? K : 0, pool());
+  ask_bank(x, row_past, 1);
+  out.scores.assign(predictions_.begin(), predictions_.end());
+  for (int k = 0; bank && k < K; ++k) {
+    running_.scatter(slots_.data() + k * P, NOT_A_NUMBER, out.slots[k]);
+    for (int p = 0; p < pool(); ++p) out.slots[k][p] = center(k) + scale(k) * out.slots[k][p];
   }
   write_outputs(out.scores.data(), slots_.data(), weights_.data(), late, tail, out.output.data(),
                 out.more.data());
 }
 
+/// predictions_ (n, K), slots_ (n, K, P) and weights_ (K, P) of rows X (n, inputs); zeros without a bank.
+void NumberModel::ask_bank(const double* X, const double* pasts, int n) {
+  const std::size_t K = targets(), P = running_.size();
+  predictions_.assign(n * K, 0.0), slots_.resize(n * K * P), weights_.resize(K * P);
+  if (!bank) return;
+  const RowLayout& layout = scaling->layout();
+  make_room(rows_, n, layout.width);
+  for (std::size_t t = 0; t < std::size_t(n); ++t)
+    scaling->scale(X + t * layout.inputs, pasts + t * past.width(), rows_[int(t)]);
+  bank->predict(rows_[0], n, predictions_.data(), slots_.data());
+  bank->write_weights(weights_.data());
+}
+
 void NumberModel::predict_rows(const double* X, const double* pasts, int n, bool late, double tail,
                                double* outputs, double* more) {
-  const int K = targets(), P = int(members_.size());
-  const int inputs = scaling->layout().inputs;
-  predictions_.resize(std::size_t(n) * K), slots_.resize(std::size_t(n) * K * P);
-  weights_.resize(K * P);
-  if (bank) {
-    make_room(rows_, n, scaling->layout().width);
-    for (int t = 0; t < n; ++t)
-      scaling->scale(X + std::size_t(t) * inputs, pasts + std::size_t(t) * past.width(), rows_[t]);
-    bank->predict(rows_[0], n, predictions_.data(), slots_.data());
-    bank->write_weights(weights_.data());
-  }
+  const int K = targets(), P = int(running_.size());
+  ask_bank(X, pasts, n);
   for (int t = 0; t < n; ++t)
     write_outputs(predictions_.data() + t * K, slots_.data() + std::size_t(t) * K * P, weights_.data(),
                   late, tail, outputs + t * 3 * K, more ? more + t * 2 * K * levels_.size() : nullptr);
@@ -164,7 +155,7 @@ int NumberModel::step(const double* X, const double* y, int n, double tail, cons
   const int usual = bank && held.rows.empty() ? scale_rows(X, y, made ? 1 : n, made) : 0;
   if (usual > 0 && !made) {
     // 2. The bank predicts each, and learns it. 3. Predictions are calibrated, scored, and watched.
-    const std::size_t K = targets(), each = K * members_.size();
+    const std::size_t K = targets(), each = K * running_.size();
     predictions_.resize(usual * K), weights_.resize(usual * each), slots_.resize(usual * each);
     bank->learn(rows_[0], scaled_[0], usual, nullptr, predictions_.data(), weights_.data(),
                 slots_.data());
@@ -287,7 +278,7 @@ void NumberModel::add_newest(int count) {
 /// Calibrate and score the predictions of n rows that the bank has just learned; see `step`.
 void NumberModel::calibrate_block(const double* y, int n, std::int64_t first, double tail,
                                   const StepRecord& record) {
-  const int K = targets(), P = int(members_.size());
+  const int K = targets(), P = int(running_.size());
   for (int t = 0; t < n; ++t)
     for (int k = 0; k < K; ++k) {
       const std::size_t i = std::size_t(t) * K + k;
@@ -302,11 +293,11 @@ void NumberModel::calibrate_block(const double* y, int n, std::int64_t first, do
         double* out = record.outputs + 3 * i;
         out[0] = interval.value, out[1] = interval.low, out[2] = interval.high;
       }
-      if (record.weights) spread(weights, 0.0, record.weights + i * pool_);
+      if (record.weights) running_.scatter(weights, 0.0, record.weights + i * pool());
       if (record.slots) {
-        double* out = record.slots + i * pool_;
-        spread(slots, 0.0, out);
-        for (int p = 0; p < pool_; ++p) out[p] = mean + sd * out[p];
+        double* out = record.slots + i * pool();
+        running_.scatter(slots, 0.0, out);
+        for (int p = 0; p < pool(); ++p) out[p] = mean + sd * out[p];
       }
       score(k, first + t + 1, interval.value, y[i], mean, sd, weights, false);
     }
@@ -315,7 +306,7 @@ void NumberModel::calibrate_block(const double* y, int n, std::int64_t first, do
 /// Score the prediction of a row, made before. scales (2 K): centers and scales of the targets before it.
 void NumberModel::score(std::int64_t row, const Prediction& prediction, const double* y,
                         const double* scales, const std::vector<bool>& far) {
-  const std::size_t P = members_.size();
+  const std::size_t P = running_.size();
   weights_.resize(targets() * P);
   if (bank) bank->write_weights(weights_.data());
   const auto delay = double(row - 1 - prediction.rows_before);
@@ -344,7 +335,7 @@ void NumberModel::detect(int k, std::int64_t row, double error, const double* we
   ChangeDetector& detector = tracks[k].detector;
   const int signal = detector.see_error(error);
   if (signal != 0) note(row, signal > 0 ? Change::error_grew : Change::error_fell, k);
-  spread(weights, 0.0, pool_row_.data());
+  running_.scatter(weights, 0.0, pool_row_.data());
   if (detector.see_weights(pool_row_.data())) note(row, Change::weights, k);
 }
 
@@ -354,9 +345,9 @@ void NumberModel::write_record(const Prediction& prediction, const StepRecord& r
   if (!record.slots) return;
   const bool has_slots = prediction.slots.rows() > 0;
   for (int k = 0; k < targets(); ++k) {
-    double* out = record.slots + k * pool_;
-    std::fill_n(out, pool_, has_slots ? scaling->target(k).center : prediction.output[3 * k]);
-    for (int member : members_)
+    double* out = record.slots + k * pool();
+    std::fill_n(out, pool(), has_slots ? scaling->target(k).center : prediction.output[3 * k]);
+    for (int member : running_.members)
       if (has_slots) out[member] = prediction.slots[k][member];
   }
 }
@@ -364,11 +355,11 @@ void NumberModel::write_record(const Prediction& prediction, const StepRecord& r
 /// (K, P): what the slots that run now predicted then, scaled; the bank's prediction for those that did
 /// not run.
 const double* NumberModel::past_slots(const Prediction& prediction, const double* scales) {
-  const std::size_t P = members_.size();
+  const std::size_t P = running_.size();
   earlier_.resize(targets() * P);
   for (int k = 0; k < targets(); ++k)
     for (std::size_t p = 0; p < P; ++p) {
-      const double value = prediction.slots[k][members_[p]], sd = scales[2 * k + 1];
+      const double value = prediction.slots[k][running_.members[p]], sd = scales[2 * k + 1];
       const double z = sd == 0.0 ? 0.0 : clipped((value - scales[2 * k]) / sd, FAR_DEVIATIONS);
       earlier_[k * P + p] = std::isnan(value) ? prediction.scores[k] : z;
     }

@@ -17,6 +17,19 @@ struct Prediction {
   Array<double> ends;            // (targets, INTERVAL_ENDS): see `Intervals`; nothing for classes
 };
 
+/// Which slots of a pool run.
+struct RunningSlots {
+  int pool = 0;
+  std::vector<int> members;  // of each that runs, its index in the pool
+
+  std::size_t size() const { return members.size(); }
+  /// out (pool,): values (size,) of the slots that run, `others` elsewhere.
+  void scatter(const double* values, double others, double* out) const {
+    std::fill_n(out, pool, others);
+    for (std::size_t p = 0; p < size(); ++p) out[members[p]] = values[p];
+  }
+};
+
 /// The bank of a model: here, or in other processes.
 class ModelBank {
  public:
