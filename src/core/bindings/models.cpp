@@ -233,7 +233,11 @@ class PyModel {
   /// Write a state to a model that has learned nothing. Inputs, and some of several targets, may be
   /// missing; all other numbers are finite.
   void restore(const nb::dict& arrays) {
-    if constexpr (!has_classes) {
+    if constexpr (has_classes) {
+      const Floats curves = take<Floats>(arrays, "probabilities/curves");
+      if (curves.ndim() != 2) throw StateRefused("its probabilities have no such curves");
+      model.probabilities.start(int(curves.shape(0)));
+    } else {
       int held = 0;
       while (arrays.contains(("held/row" + std::to_string(held) + "/inputs").c_str())) ++held;
       model.allocate(held);

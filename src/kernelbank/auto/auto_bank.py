@@ -699,8 +699,7 @@ class AutoBank:
         facts, state = header["model"], under("model/", arrays)
         targets = len(self._target_names or (0,))
         # Before anything is made for so many inputs: the largest arrays that depend on them alone.
-        revises = self._config.labels or self._config.revises
-        rows = REPLAY if revises else self._config.restarts[-1]
+        rows = REPLAY if self._config.keeps_rows else self._config.restarts[-1]
         for name, width in (("inputs", dimension), ("targets", targets)):
             if state[f"core/replay/{name}"].shape != (rows, width):
                 raise FileRefused(f"its {name} do not fit its arrays.")

@@ -161,6 +161,11 @@ class AutoConfig:
         """
         return self.slots is None and self.combiner is None and not needs_shift(self.loss)
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the newest rows are kept also after the last restart."""
+        return self.labels or self.revises
+
     def make_pool(self, scaling: Scaling, outputs: int = 1) -> SlotPool:
         """All slots that may run."""
         if self.slots is None:

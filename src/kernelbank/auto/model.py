@@ -82,6 +82,7 @@ class Model(ABC):
     """How many numbers a target has: the outputs of numbers, 1 for classes."""
     core: _core.NumberModel | _core.ClassModel
     """The sequence of a row's steps, with the state of everything but the slots."""
+    core_type: type[_core.NumberModel] | type[_core.ClassModel]
 
     def __init__(
         self, config: AutoConfig, dimension: int, targets: int, previous: int | None = None
@@ -114,18 +115,34 @@ class Model(ABC):
         self.core = self._make_core()
         self.core.use_scaling(self.scaling.statistics)
         self.core.use_slots(len(self.pool), self.members.tolist())
-        self._restore_core(arrays, self.outputs)
+        self.core.restore(arrays)
         self.core.use_banks(self.banks)
 
-    def _restore_core(self, arrays: Arrays, outputs: int) -> None:
-        """Write a state to the core, which has learned nothing; outputs : of all banks."""
-        self.core.restore(arrays)
+    def _make_core(self) -> Any:
+        """The part of the core, which has learned nothing."""
+        config, (lower, upper) = self.config, self.config.bounds
+        last = config.restarts[-1]
+        return self.core_type(
+            inputs=self.dimension,
+            targets=max(self.targets, 1),
+            outputs=self.target_count,
+            classes=self.classes,
+            lags=config.lags,
+            remembered=self.remembered_targets(),
+            previous=self.previous,
+            places=season_places(config.seasons),
+            season_size=history_size(config.seasons),
+            replay=REPLAY if config.keeps_rows else last,
+            replay_until=2**62 if config.keeps_rows else last,
+            first_restart=config.restarts[0],
+            lower=lower,
+            upper=upper,
+            levels=config.quantiles,
+            recent=RECENT_ERRORS,
+            limit=FALSE_ALARM_ROWS,
+        )
 
     # --- what the tasks do differently ----------------------------------------------------------
-
-    @abstractmethod
-    def _make_core(self) -> _core.NumberModel | _core.ClassModel:
-        """The part of the core, which has learned nothing."""
 
     @property
     @abstractmethod
@@ -290,20 +307,6 @@ class Model(ABC):
         del self._changes[:-MAX_CHANGES]
 
     # --- columns --------------------------------------------------------------------------------
-
-    def core_settings(self) -> dict[str, object]:
-        """What both parts of the core are made of."""
-        config = self.config
-        return {
-            "inputs": self.dimension,
-            "targets": max(self.targets, 1),
-            "remembered": self.remembered_targets(),
-            "previous": self.previous,
-            "places": season_places(config.seasons),
-            "season_size": history_size(config.seasons),
-            "recent": RECENT_ERRORS,
-            "limit": FALSE_ALARM_ROWS,
-        }
 
     def lay_out(self, first_inputs: int) -> None:
         """Choose scaling and slots for the present inputs; those beyond the first ones are new."""
@@ -607,9 +610,11 @@ class Model(ABC):
         outputs = [whole_number(n, 1, 10**6, "the outputs of a bank") for n in header["outputs"]]
         self.core.set_periods(periods)
         self.lay_out(first)
-        self._restore_core(under("core/", arrays), sum(outputs))
+        self.core.restore(under("core/", arrays))
         if self.periods != periods:
             raise FileRefused("its seasons have other periods.")
+        if isinstance(self.core, _core.ClassModel) and self.core.scores != sum(outputs):
+            raise FileRefused("its probabilities do not fit its outputs.")
         self.pool = self._make_pool(self.scaling)  # a target may be skewed
         selection = Selection.parse(header["selection"], len(self.pool.groups))
         if not self.pool.can_run(selection.running):
@@ -657,6 +662,7 @@ class NumberModel(Model):
     """
 
     core: _core.NumberModel
+    core_type = _core.NumberModel
 
     def __init__(
         self,
@@ -671,19 +677,6 @@ class NumberModel(Model):
         self.upcoming: UpcomingBank | None = None
         """With what the model goes on when the last restart is over."""
         super().__init__(config, dimension, targets, previous)
-
-    def _make_core(self) -> _core.NumberModel:
-        lower, upper = self.config.bounds
-        keeps, last = self.config.revises, self.config.restarts[-1]
-        return _core.NumberModel(
-            **self.core_settings(),
-            outputs=self.target_count,
-            replay=REPLAY if keeps else last,
-            replay_until=2**62 if keeps else last,
-            lower=lower,
-            upper=upper,
-            levels=self.config.quantiles,
-        )
 
     @property
     def outputs_per_bank(self) -> tuple[int, ...]:
@@ -932,27 +925,13 @@ class ClassModel(Model):
 
     target_count = 1
     core: _core.ClassModel
+    core_type = _core.ClassModel
 
     def __init__(
         self, config: AutoConfig, dimension: int, classes: int, previous: int | None = None
     ) -> None:
         self.classes = classes
         super().__init__(config, dimension, 0, previous)
-
-    def _restore_core(self, arrays: Arrays, outputs: int) -> None:
-        self.core.start_scores(outputs)
-        super()._restore_core(arrays, outputs)
-
-    def _make_core(self) -> _core.ClassModel:
-        return _core.ClassModel(
-            **self.core_settings(),
-            outputs=1,
-            classes=self.classes,
-            replay=REPLAY,
-            replay_until=2**62,
-            lags=self.config.lags,
-            first_restart=self.config.restarts[0],
-        )
 
     # --- outputs --------------------------------------------------------------------------------
 
