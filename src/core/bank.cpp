@@ -525,7 +525,7 @@ void Bank::continue_with_output(Bank& before, Bank& alone, int output, double pa
     look(old, entry.name);
     if (!source || source->shape != entry.shape || source->kind != entry.kind)
       throw StateRefused(entry.name + " differs");
-    std::memcpy(entry.numbers, source->numbers, entry.bytes());
+    if (entry.bytes() > 0) std::memcpy(entry.numbers, source->numbers, entry.bytes());
   }
   for (std::size_t i = 0; i < packs.size(); ++i) {
     const TargetChange& change = packs[i].change;
