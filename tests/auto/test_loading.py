@@ -230,6 +230,8 @@ FORGED = {
         "model/bank0": [None],
         "model/selection": [{}, [1]],
         "model/selection/running": [[], [1, 0], [0, 10**6]],
+        "pending/expired": [-1, 2, 0.5, None],
+        ":pending/sizes": [-1, 0, 24, 10**15],
         "model/slot_changes": [5, [{"sample": 1, "kind": "added", "index": 0.5, "name": ""}]],
     },
     "two classes": {"model/bank0/outputs": [2, 3], "model/outputs": [[2], [1, 1]]},

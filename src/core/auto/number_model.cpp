@@ -136,12 +136,12 @@ void NumberModel::ask_bank(const double* X, const double* pasts, int n) {
 }
 
 void NumberModel::predict_rows(const double* X, const double* pasts, int n, bool late, double tail,
-                               double* outputs, double* more) {
+                               double* outputs) {
   const int K = targets(), P = int(running_.size());
   ask_bank(X, pasts, n);
   for (int t = 0; t < n; ++t)
     write_outputs(predictions_.data() + t * K, slots_.data() + std::size_t(t) * K * P, weights_.data(),
-                  late, tail, outputs + t * 3 * K, more ? more + t * 2 * K * levels_.size() : nullptr);
+                  late, tail, outputs + t * 3 * K, nullptr);
 }
 
 // --- a step --------------------------------------------------------------------------------------

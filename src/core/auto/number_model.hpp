@@ -55,9 +55,9 @@ class NumberModel {
   /// Predict a row x (inputs,) which knows `row_past` (past,). tail : probability beyond each end of the
   /// interval; late : whether rows before it still wait for their targets. Changes nothing.
   void predict(const double* x, const double* row_past, bool late, double tail, Prediction& out);
-  /// The same for n rows: outputs (n, 3 K), more (n, 2, K, levels) if there are levels.
+  /// outputs (n, 3 K): the same for n rows.
   void predict_rows(const double* X, const double* pasts, int n, bool late, double tail,
-                    double* outputs, double* more);
+                    double* outputs);
   /// Predict and learn the first of n rows X (n, inputs), y (n, K), NaN where one is missing; how many, at
   /// least one. made : the prediction of the first row, if it was made before; then it is scored, and
   /// slots are judged by it.

@@ -129,23 +129,17 @@ class PyModel {
     return true;
   }
 
-  /// (n, 3 K) and (n, 2, K, levels); or (n, classes) and nothing. late : as in NumberModel::predict
-  nb::tuple predict_rows(Floats X, Floats pasts, bool late, double tail) {
+  /// (n, 3 K), or (n, classes). late : as in NumberModel::predict
+  Result predict_rows(Floats X, Floats pasts, bool late, double tail) {
     const std::size_t n = X.shape(0);
     expect(X, {n, std::size_t(inputs())});
     expect(pasts, {n, std::size_t(model.past.width())});
-    double *outputs, *more;
-    if constexpr (has_classes) {
-      Result result = new_array({n, std::size_t(model.classes())}, &outputs);
-      model.predict_rows(X.data(), pasts.data(), int(n), outputs);
-      return nb::make_tuple(result, nb::none());
-    } else {
-      const auto targets = std::size_t(model.targets());
-      Result result = new_array({n, 3 * targets}, &outputs);
-      Result ends = new_array({n, 2, targets, model.levels().size()}, &more);
-      model.predict_rows(X.data(), pasts.data(), int(n), late, tail, outputs, more);
-      return nb::make_tuple(result, ends);
-    }
+    return filled({n, output_width()}, [&](double* outputs) {
+      if constexpr (has_classes)
+        model.predict_rows(X.data(), pasts.data(), int(n), outputs);
+      else
+        model.predict_rows(X.data(), pasts.data(), int(n), late, tail, outputs);
+    });
   }
 
   /// Predict and learn the first rows, at most until something is due; -> how many, and what is recorded
@@ -282,13 +276,21 @@ class PyModel {
       model.predict(x, past.data(), waiting > 0, tail, prediction);
   }
 
+  /// How many numbers a prediction is: with ends of intervals, or one for each class.
+  std::size_t output_width() const {
+    if constexpr (has_classes)
+      return model.classes();
+    else
+      return 3 * targets_.size();
+  }
+
   /// Arrays for n rows, which `record` points to.
   nb::tuple make_record(std::size_t n, bool slots, StepRecord& record) const {
-    const std::size_t pool = model.pool(), targets = targets_.size();
-    std::size_t width = 3 * targets, outputs = targets;
-    if constexpr (has_classes) width = model.classes(), outputs = model.outputs();
-    const Result rows = new_array({n, width}, &record.outputs);
-    const Result weights = new_array({n, targets, pool}, &record.weights);
+    const std::size_t pool = model.pool();
+    std::size_t outputs = targets_.size();
+    if constexpr (has_classes) outputs = model.outputs();
+    const Result rows = new_array({n, output_width()}, &record.outputs);
+    const Result weights = new_array({n, targets_.size(), pool}, &record.weights);
     nb::object by_slot = nb::none();
     if (slots) by_slot = nb::cast(new_array({n, outputs, pool}, &record.slots));
     return nb::make_tuple(rows, weights, by_slot);
@@ -376,7 +378,6 @@ nb::class_<PyModel<Model>> bind_model(nb::module_& m, const char* name) {
       .def("restore", &Self::restore, "arrays"_a)
       .def_prop_ro("periods", &Self::periods)
       .def_prop_ro("past", [](const Self& self) { return self.model.past.width(); })
-      .def_prop_ro("ends", &Self::ends)
       .def_prop_ro("known_targets", [](const Self& self) { return self.model.past.known_targets(); })
       .def_prop_ro("previous",
                    [](const Self& self) { return self.model.past.width() - self.model.past.inputs_at(); })

@@ -219,8 +219,7 @@ class Model(ABC):
 
         late : whether rows before them wait for their targets.
         """
-        output: Floats = self.core.predict_rows(X, pasts, late, tail)[0]
-        return output
+        return self.core.predict_rows(X, pasts, late, tail)
 
     def record(self, prediction: _core.Prediction) -> Record:
         """A prediction as a row of a trace."""
