@@ -368,8 +368,8 @@ def test_drawn_inputs_are_some_of_every_kind(numbers, times, categories, lags, m
 
 def test_signals_of_encoded_inputs_are_not_shown(status):
     model = status.bank.model
-    before = model.changes
-    model.changes = [
+    before = model.changes.copy()
+    model.changes[:] = [
         Change(100, "input level", 1),
         Change(200, "input level", 4),  # a wave of the time
         Change(300, "input level", 9),  # a category
@@ -379,4 +379,4 @@ def test_signals_of_encoded_inputs_are_not_shown(status):
         assert [c.row for c in status.changes] == [100, 350]
         assert '[[100,100,[["input level","b",1]],' in ReportData().parts(status)["changes"]
     finally:
-        model.changes = before
+        model.changes[:] = before
