@@ -64,13 +64,6 @@ class PyModel {
   std::int64_t due_at = 0;
 
   int inputs() const { return model.replay.inputs.columns(); }
-  /// How many numbers a prediction keeps of its intervals.
-  int ends() const {
-    if constexpr (has_classes)
-      return 0;
-    else
-      return model.targets() * INTERVAL_ENDS;
-  }
 
   void use_scaling(std::shared_ptr<Saved<Scaling>> scaling) {
     const RowLayout& layout = scaling->layout();
@@ -122,9 +115,10 @@ class PyModel {
   bool learn_one(nb::handle x, nb::handle names, nb::handle y, Pending& pending, double tail) {
     if (model.rows + 1 >= due_at || !is_local() || !read_inputs(x, names) || !read_targets(y))
       return false;
-    std::optional<Prediction> made = pending.pop(row_);
-    advance(row_.data(), targets_.data(), 1, tail, made ? &*made : nullptr, {});
-    if (made) spare_ = std::move(*made);
+    std::optional<Prediction> earlier = pending.pop(row_);
+    if (earlier) expect_own(*earlier);
+    advance(row_.data(), targets_.data(), 1, tail, earlier ? &*earlier : nullptr, {});
+    if (earlier) spare_ = std::move(*earlier);
     warn();
     return true;
   }
@@ -148,8 +142,7 @@ class PyModel {
     expect(X, {X.shape(0), std::size_t(inputs())});
     const auto n = std::min(X.shape(0), std::size_t(std::max<std::int64_t>(due_at - model.rows, 1)));
     expect(y, {X.shape(0), targets_.size()});
-    if (made && (int(made->past.size()) != model.past.width() || int(made->ends.size()) != ends()))
-      throw std::invalid_argument("a prediction of other rows");
+    if (made) expect_own(*made);
     if constexpr (has_classes)
       for (std::size_t t = 0; t < n; ++t)
         if (!(0.0 <= y.data()[t] && y.data()[t] < model.classes()))
@@ -163,9 +156,7 @@ class PyModel {
 
   /// What a step would record of a prediction that was made just now.
   nb::tuple record(const Prediction& prediction) const {
-    if (prediction.rows_before != model.rows ||
-        (prediction.slots.rows() > 0 && prediction.slots.columns() != model.pool()))
-      throw std::invalid_argument("a prediction of another moment");
+    expect_own(prediction);
     StepRecord record{};
     nb::tuple arrays = make_record(1, true, record);
     model.write_record(prediction, record);
@@ -259,8 +250,7 @@ class PyModel {
                output.size() <= std::size_t(model.classes());
       else
         return scores.size() == targets_.size() && output.size() == 3 * targets_.size() &&
-               more.size() == 2 * targets_.size() * model.levels().size() &&
-               ends.size() == targets_.size() * INTERVAL_ENDS;
+               more.size() == 2 * targets_.size() * model.levels().size() && ends.size() == ends_size();
     };
     if (!std::all_of(pending.items.begin(), pending.items.end(), fits))
       throw StateRefused("its pending predictions do not fit its settings");
@@ -274,6 +264,16 @@ class PyModel {
       model.predict(x, past.data(), prediction);
     else
       model.predict(x, past.data(), waiting > 0, tail, prediction);
+  }
+
+  /// How many numbers a prediction keeps of its intervals.
+  std::size_t ends_size() const { return has_classes ? 0 : targets_.size() * INTERVAL_ENDS; }
+
+  /// Refuse a prediction whose arrays are of other lengths than this model's.
+  void expect_own(const Prediction& prediction) const {
+    if (int(prediction.past.size()) != model.past.width() || prediction.ends.size() != ends_size() ||
+        (prediction.slots.rows() > 0 && prediction.slots.columns() != model.pool()))
+      throw std::invalid_argument("a prediction of other rows");
   }
 
   /// How many numbers a prediction is: with ends of intervals, or one for each class.
