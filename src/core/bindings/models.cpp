@@ -116,7 +116,7 @@ class PyModel {
     if (model.rows + 1 >= due_at || !is_local() || !read_inputs(x, names) || !read_targets(y))
       return false;
     std::optional<Prediction> earlier = pending.pop(row_);
-    if (earlier) expect_own(*earlier);
+    if (earlier) expect_fitting(*earlier);
     advance(row_.data(), targets_.data(), 1, tail, earlier ? &*earlier : nullptr, {});
     if (earlier) spare_ = std::move(*earlier);
     warn();
@@ -142,7 +142,7 @@ class PyModel {
     expect(X, {X.shape(0), std::size_t(inputs())});
     const auto n = std::min(X.shape(0), std::size_t(std::max<std::int64_t>(due_at - model.rows, 1)));
     expect(y, {X.shape(0), targets_.size()});
-    if (made) expect_own(*made);
+    if (made) expect_fitting(*made);
     if constexpr (has_classes)
       for (std::size_t t = 0; t < n; ++t)
         if (!(0.0 <= y.data()[t] && y.data()[t] < model.classes()))
@@ -156,7 +156,7 @@ class PyModel {
 
   /// What a step would record of a prediction that was made just now.
   nb::tuple record(const Prediction& prediction) const {
-    expect_own(prediction);
+    expect_fitting(prediction);
     StepRecord record{};
     nb::tuple arrays = make_record(1, true, record);
     model.write_record(prediction, record);
@@ -270,7 +270,7 @@ class PyModel {
   std::size_t ends_size() const { return has_classes ? 0 : targets_.size() * INTERVAL_ENDS; }
 
   /// Refuse a prediction whose arrays are of other lengths than this model's.
-  void expect_own(const Prediction& prediction) const {
+  void expect_fitting(const Prediction& prediction) const {
     if (int(prediction.past.size()) != model.past.width() || prediction.ends.size() != ends_size() ||
         (prediction.slots.rows() > 0 && prediction.slots.columns() != model.pool()))
       throw std::invalid_argument("a prediction of other rows");
