@@ -271,7 +271,8 @@ Scaling::Scaling(RowLayout layout)
       rings_(layout_.inputs, layout_.ring),
       targets_(std::max(layout_.outputs, 1), Column::STATS),
       target_rings_(std::max(layout_.outputs, 1), layout_.target_ring),
-      forms_(layout_.inputs, FORMS) {
+      forms_(layout_.inputs, FORMS),
+      normalized_(layout_.inputs, NOT_A_NUMBER) {
   for (int source : layout_.relevant_sources) {
     int target = -1;
     for (int i = 0; i < layout_.targets; ++i)
@@ -288,7 +289,22 @@ void Scaling::fit_inputs(const double* X, int n) {
   for (int k = 0; k < inputs; ++k) {
     for (int t = 0; t < n; ++t) values[t] = X[std::size_t(t) * inputs + k];
     input(k).fit(values.data(), n);
+    normalized_[k] = NOT_A_NUMBER;
   }
+}
+
+/// Write the forms of a value of input k to forms_, unless they are there: a row that is predicted and
+/// then learned is normalized once.
+void Scaling::normalize(int k, double value) {
+  if (value == normalized_[k] && std::signbit(value) == std::signbit(normalized_[k])) return;
+  input(k).normalize(value, forms_[k]);
+  normalized_[k] = value;
+}
+
+/// Add a value of input k, which was normalized, to the statistics; whether it made a new level.
+bool Scaling::update(int k, double value) {
+  normalized_[k] = NOT_A_NUMBER;
+  return input(k).update(value, forms_[k]);
 }
 
 /// Write the forms of input or past target k to its columns; `plain` is its value as it is.
@@ -303,7 +319,7 @@ void Scaling::place(int k, const double* forms, double plain, double* out) const
 void Scaling::scale(const double* x, const double* past, double* out) {
   for (int k = 0; k < layout_.inputs; ++k) {
     const Column column = input(k);
-    column.normalize(x[k], forms_[k]);
+    normalize(k, x[k]);
     const bool filled_in = std::isnan(x[k]) || column.is_extreme(x[k]);
     const double plain = filled_in ? column.center + column.scale * forms_[k][FIXED] : x[k];
     place(k, forms_[k], plain, out);
@@ -354,10 +370,9 @@ void Scaling::scale_season(const double* past, int k, double* out) {
 }
 
 void Scaling::add_inputs(const double* x, std::vector<int>& levels) {
-  double forms[FORMS];
   for (int k = 0; k < layout_.inputs; ++k) {
-    input(k).normalize(x[k], forms);
-    if (input(k).update(x[k], forms)) levels.push_back(k);
+    normalize(k, x[k]);
+    if (update(k, x[k])) levels.push_back(k);
   }
 }
 
@@ -367,7 +382,7 @@ bool Scaling::scale_and_add(const double* x, const double* past, const double* y
     if (outlier_level(y[k], k) != USUAL) return false;
   scale(x, past, out);
   for (int k = 0; k < layout_.inputs; ++k)
-    if (input(k).update(x[k], forms_[k])) levels.push_back(k);
+    if (update(k, x[k])) levels.push_back(k);
   for (int k = 0; k < layout_.outputs; ++k) {
     const bool has_scale = target(k).count > 0.0;
     deviations[k] = has_scale && !std::isnan(y[k]) ? target(k).deviation(y[k]) : NOT_A_NUMBER;
@@ -467,6 +482,7 @@ void Scaling::continue_from(const Scaling& before) {
   std::copy(before.columns_.numbers.begin(), before.columns_.numbers.end(),
             columns_.numbers.begin());
   std::copy(before.rings_.numbers.begin(), before.rings_.numbers.end(), rings_.numbers.begin());
+  normalized_.assign(normalized_.size(), NOT_A_NUMBER);
   targets_ = before.targets_;
   target_rings_ = before.target_rings_;
   target_shift = before.target_shift;
@@ -483,6 +499,7 @@ void Scaling::visit(Archive& archive) {
     archive("target_shift", target_shift);
   }
   if (!archive.loaded) return;
+  normalized_.assign(normalized_.size(), NOT_A_NUMBER);
   for (int k = 0; k < layout_.inputs; ++k) input(k).check(archive);
   for (int k = 0; k < targets_.rows(); ++k) target(k).check(archive);
   for (double factor : relevance)

@@ -240,6 +240,8 @@ class Scaling {
   void visit(Archive& archive);
 
  private:
+  void normalize(int k, double value);
+  bool update(int k, double value);
   void place(int k, const double* forms, double plain, double* out) const;
   void scale_season(const double* past, int k, double* out);
   static void add_held(Column target, double most);
@@ -248,7 +250,10 @@ class Scaling {
   std::vector<int> past_target_;    // of each relevant column: whose past target it is, or -1
   Matrix<double> columns_, rings_;  // of the inputs
   Matrix<double> targets_, target_rings_;
-  Matrix<double> forms_;  // of the inputs of the row that was scaled last
+  // Of the inputs of the row that was scaled last: the forms, and their values; NaN once the statistics
+  // of an input have changed.
+  Matrix<double> forms_;
+  Array<double> normalized_;
 };
 
 }  // namespace kb
