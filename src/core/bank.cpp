@@ -547,7 +547,7 @@ void Bank::continue_from(Bank& narrower) {
 }
 
 void Bank::learn(const double* X, const double* y, std::size_t n, const double* past,
-                 const Trace& trace) {
+                 const Trace& trace, double delay) {
   const int outputs_count = spec_.objective.outputs();
   if (!started_ && n > 0) begin(X);
   auto is_missing = [&](std::size_t row) {
@@ -567,7 +567,7 @@ void Bank::learn(const double* X, const double* y, std::size_t n, const double* 
     for (std::size_t t = 0; t < count; ++t)
       if (is_missing(done + t)) count = std::max<std::size_t>(t, 1);
     learn_block(X + done * spec_.dimension, y + done * outputs_count, int(count),
-                past ? past + done * outputs_count * spec_.slots : nullptr);
+                past ? past + done * outputs_count * spec_.slots : nullptr, delay);
     for (int k = 0; k < outputs_count; ++k) write(k, done, int(count), trace);
     done += count;
   }
@@ -605,7 +605,8 @@ void Bank::run_tasks(int samples, const std::function<void(int)>& pack) {
 }
 
 /// The order of a sample's steps.
-void Bank::learn_block(const double* X, const double* y, int count, const double* past) {
+void Bank::learn_block(const double* X, const double* y, int count, const double* past,
+                       double delay) {
   newest.append(seen_, X, y, count);
   for (std::size_t k = 0; k < outputs.size(); ++k)
     targets_[k] = newest.targets[k].data() + newest.place(seen_);
@@ -620,7 +621,7 @@ void Bank::learn_block(const double* X, const double* y, int count, const double
       continue;
     }
     if (past) use_past_predictions(k, block, past);
-    choose_weights(k, block);  // after each sample, from the evidence
+    choose_weights(k, block, delay);  // after each sample, from the evidence
     mix(k, block);             // the bank's function before each sample, with the weights before it
     charge(k, block);          // its cost, and that of every slot
   }
@@ -679,7 +680,7 @@ static void mask_nonfinite(double* weights, const double* predictions, int slots
 }
 
 /// chosen[t]: the weights after sample t; proposed[t]: those of its prediction.
-void Bank::choose_weights(int k, const Block& block) {
+void Bank::choose_weights(int k, const Block& block, double delay) {
   Output& o = outputs[k];
   const int window = spec_.objective.window, slots = spec_.slots;
   std::copy(o.recent.begin(), o.recent.end(), o.block_targets.begin());
@@ -690,7 +691,7 @@ void Bank::choose_weights(int k, const Block& block) {
       spec_.needs_values ? scores.values[0] : nullptr,
       {scores.curvature[0], scores.window_loss[0], scores.slot_cost[0], scores.slot_loss[0],
        scores.slot_predictions[0]},
-      spec_.objective.losses[k].get()};
+      spec_.objective.losses[k].get(), {delay, spec_.late_prices.data()}};
   o.combiner->choose_block(evidence, o.weights.data(), o.chosen[0]);
   for (int t = 0; t < block.count; ++t) {
     std::copy_n(t == 0 ? o.weights.data() : o.chosen[t - 1], slots, o.proposed[t]);

@@ -161,6 +161,7 @@ struct BankSpec {
   int block;                       // the longest block
   bool on_simplex = true, needs_values = false, sums_weights = false;
   std::int64_t first_sample = 0;   // the number of the first sample that is learned
+  std::vector<double> late_prices; // (slots,): see `Lateness`
 };
 
 class Bank {
@@ -169,9 +170,9 @@ class Bank {
        std::vector<Cloned<Combiner>> combiners, std::vector<double> first_weights);
 
   /// Learn samples X (n, d), y (n, K); past (n, K, P): what the slots predicted earlier, for delayed
-  /// targets, or null.
+  /// targets, or null. delay : of these targets, in rows, if the weights shall allow for it.
   void learn(const double* X, const double* y, std::size_t n, const double* past,
-             const Trace& trace);
+             const Trace& trace, double delay = 0.0);
   /// predictions (K,) at x, and slots (K, P).
   void predict(const double* x, double* predictions, double* slots);
   /// predictions (n, K) at the rows of X. Learns nothing.
@@ -242,12 +243,12 @@ class Bank {
 
  private:
   void check(std::size_t combiners, std::size_t weights) const;
-  void learn_block(const double* X, const double* y, int count, const double* past);
+  void learn_block(const double* X, const double* y, int count, const double* past, double delay);
   void score(Pack& pack, const Block& block);
   void ask(const double* X, std::size_t n, double* out, Lanes Pack::Output::*member,
            void (Pack::*question)(const Query&, const std::vector<Pack>&));
   void use_past_predictions(int output, const Block& block, const double* past);
-  void choose_weights(int output, const Block& block);
+  void choose_weights(int output, const Block& block, double delay);
   void mix(int output, const Block& block);
   void charge(int output, const Block& block);
   void skip_sample(int output);

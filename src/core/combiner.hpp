@@ -5,6 +5,14 @@
 
 namespace kb {
 
+/// How late the targets of a block are. Errors that come in late are alike, and by chance alone some slot is
+/// better than others by about rows / samples of its loss; the price (P,) of a slot, 0 to 1, says how much
+/// that is held against it.
+struct Lateness {
+  double rows = 0.0;
+  const double* prices = nullptr;
+};
+
 /// What a combiner gets from the P slots for a sample: arrays (P,). A slot that has become non-finite
 /// has infinite losses and costs from then on, and curvature 0.
 struct Evidence {
@@ -18,6 +26,7 @@ struct Evidence {
   const double* slot_loss;         // loss of the slot's prediction of the sample
   const double* slot_predictions;  // f_p(x) before the sample is learned
   const Loss* loss;
+  Lateness late;
   double target() const { return targets[seen - 1]; }
 };
 
@@ -32,13 +41,14 @@ struct EvidenceBlock {
   const double* values;            // (count, window, P), or null
   const double* rows[ROWS];        // (count, P), by name
   const Loss* loss;
+  Lateness late;
 
   Evidence sample(int t) const {
     const int seen = int(std::min<std::int64_t>(first + t + 1, window)), unseen = window - seen;
     const std::size_t row = std::size_t(t) * slots;
     return {first + t, slots, seen, targets + t + unseen,
             values ? values + row * window + std::size_t(unseen) * slots : nullptr,
-            rows[0] + row, rows[1] + row, rows[2] + row, rows[3] + row, rows[4] + row, loss};
+            rows[0] + row, rows[1] + row, rows[2] + row, rows[3] + row, rows[4] + row, loss, late};
   }
 };
 

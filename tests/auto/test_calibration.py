@@ -102,7 +102,7 @@ def test_predictions_and_intervals_equal_the_naive_form(seed):
 
 @pytest.mark.parametrize("delay", [0, 3, 50])
 def test_late_and_far_targets_are_scored_as_by_the_naive_form(delay):
-    """An error is compared with what was made for it, and a far target is believed to be near."""
+    """Ends made for an error that it missed are corrected; a far target is believed to be near."""
     draw = np.random.default_rng(delay)
     pair = CalibrationPair()
     fast, slow, waiting = pair.own, pair.naive, []
@@ -120,6 +120,29 @@ def test_late_and_far_targets_are_scored_as_by_the_naive_form(delay):
     assert fast["stats"][:3] == pytest.approx(
         [min(slow.targets), max(slow.targets), slow.variance], rel=1e-9
     )
+    assert fast["corrections"] == pytest.approx(slow.corrections, rel=1e-9, abs=1e-12)
+    assert (slow.corrections != 0.0).any() == bool(delay)
+
+
+@pytest.mark.parametrize("delay", [5, 18, 50, 200])
+def test_intervals_of_late_targets_hold_their_share_whatever_the_errors_do(delay):
+    """Errors are alike over some 50 rows, and then grow and fall by a factor of three."""
+    draw, rows = np.random.default_rng(delay), 20_000
+    noise = draw.normal(size=rows)
+    for t in range(1, rows):
+        noise[t] += 0.98 * noise[t - 1]
+    errors = noise * 3.0 ** np.sin(np.arange(rows) / 2000) + draw.normal(size=rows)
+    intervals, waiting, missed = new_intervals(), [], []
+    twentieth = list(TAILS).index(0.05)
+    for t, error in enumerate(errors):
+        ends = intervals.ends()
+        if t >= 2 * delay + 200:
+            low, high = ends[1 + twentieth], ends[1 + len(TAILS) + twentieth]
+            missed.append(error < -ends[0] * low or error > ends[0] * high)
+        waiting.append(ends)
+        if t >= delay:
+            intervals.score(0.0, errors[t - delay], 0.0, 1.0, False, float(delay), waiting.pop(0))
+    assert abs(np.mean(missed) - 0.1) <= 0.015
 
 
 def test_targets_without_an_error_give_the_range_and_nothing_else():
@@ -133,8 +156,9 @@ def test_targets_without_an_error_give_the_range_and_nothing_else():
         else:
             pair.naive.skip(y)
     unit, quantiles = pair.naive.ends()
-    assert pair.own.ends() == pytest.approx([unit, *quantiles.ravel()], rel=1e-9)
-    assert 10.0 < unit < 30.0
+    assert pair.own.ends() == pytest.approx([0.0, *quantiles.ravel()], rel=1e-9)
+    assert 10.0 < math.sqrt(pair.own["stats"][VARIANCE]) < 30.0
+    assert unit == 0.0  # there is no end of an error yet
 
 
 @pytest.mark.parametrize(("sharp", "delay"), [(0.3, 0), (1.0, 0), (100.0, 0), (0.3, 20), (1.0, 3)])

@@ -72,7 +72,7 @@ class SpiedBank:
     def __getattr__(self, name):
         return getattr(self.bank, name)
 
-    def _learn_rows(self, X, y, past, trace):
+    def _learn_rows(self, X, y, past, trace, delay):
         self.learned += y[:, 0].tolist()
         self.bank._learn_rows(X, y, past, trace)
 

@@ -104,7 +104,7 @@ def test_issued_quantiles_are_in_order_where_the_tracked_ones_are_not():
     intervals = _core.HorizonIntervals(horizons=[1], **NO_BOUNDS)
     put_entry(intervals, "quantiles", (slice(None), 5), 0.0)  # of 0.05; that of 0.1 is 1.28
     intervals.issue(0, np.zeros((1, 3)), np.zeros((1, 2)))
-    issued = intervals["issued"].reshape(2, -1)
+    issued = intervals["ends"][0, 1:].reshape(2, -1)
     np.testing.assert_array_equal(issued[:, 5], intervals["quantiles"][:, 6])
 
 

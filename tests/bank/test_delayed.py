@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import kernelbank as kb
+from kernelbank.bank.slot import late_prices
 from kernelbank.errors import InvalidArgument
 from support.marks import refuses
 from support.naive import combiners as naive_combiners
@@ -156,3 +157,41 @@ def test_non_finite_past_prediction_is_replaced_by_the_present_one(combiner):
         plain.learn_one(X[t], y[t])
     assert delayed.quarantined == ()
     assert_same_state(delayed, plain)
+
+
+def test_late_prices_of_slots_say_what_luck_may_explain():
+    """Nothing for a line, all for what follows the last errors, and never less than the base's."""
+    quick = {"forgetting": 0.999, "forget": "prior", "constant_forgetting": 0.8}
+    tree = L.PartitionTree(nodes=15)
+    listed = [
+        (kb.Slot(K.Linear(), L.LinearRLS()), 0.0),
+        (kb.Slot(K.Linear(), L.LinearRLS(forgetting=0.99)), 0.5),
+        (kb.Slot(K.Linear(), L.LinearRLS(**quick)), 1.0),
+        (kb.Slot(K.Gaussian(1.0), L.FourierRLS(features=8, **quick)), 1.0),
+        (kb.Slot(K.NoKernel(), L.LastValue()), 0.25),
+        (kb.Slot(K.TreeKernel(), tree, residual_of=0), 0.5),
+        (kb.Slot(K.TreeKernel(), tree, residual_of=2), 1.0),
+    ]
+    assert late_prices([slot for slot, _ in listed]) == [price for _, price in listed]
+
+
+@pytest.mark.parametrize("delay", [1.0, 20.0])
+def test_stacking_of_late_targets_charges_slots_for_luck(delay):
+    """The weights have the least cost with the price, by the Frank-Wolfe gap."""
+    X, y = stream(60)
+    draw, discount, ridge = np.random.default_rng(1), 0.97, 0.05
+    bank = bank_of(C.Stacking(discount, ridge, tolerance=1e-9, steps=10_000))
+    plain = bank_of(C.Stacking(discount, ridge, tolerance=1e-9, steps=10_000))
+    prices, matrix, count = np.array(late_prices(slots())), np.zeros((5, 5)), 0.0
+    for x, target in zip(X, y, strict=True):
+        past = target + draw.normal(size=5) * [1.1, 1.0, 1.0, 1.0, 1.0]
+        bank._learn_rows(x[None], np.array([[target]]), past[None, None], {}, delay)
+        plain._learn_rows(x[None], np.array([[target]]), past[None, None], {})
+        matrix = discount * matrix + np.outer(past - target, past - target)
+        count = discount * count + 1
+    least = matrix.diagonal().min()
+    price = 4 * least * delay / (count + delay)
+    gradient = 2 * (matrix + ridge * least * np.eye(5)) @ bank.weights + price * prices
+    gap = bank.weights @ gradient - gradient.min()
+    assert gap <= 1e-8 * (bank.weights @ matrix @ bank.weights)
+    assert bank.weights[0] > plain.weights[0]  # the line, to which nothing is charged

@@ -177,16 +177,17 @@ int ClassModel::step(const double* X, const double* y, int n, bool learns, const
   }
   // Outputs that were added after the prediction have no score of it: NaN, for which the softmax leaves
   // the row out. That of two classes is now the second.
+  const auto delay = double(rows - made->rows_before);
   const int earlier = int(made->scores.size()), offset = earlier == 1 && outputs() > 1 ? 1 : 0;
   if (!banks.empty()) {
     Array<double> scores(outputs(), outputs() == 1 ? 0.0 : NOT_A_NUMBER);
     for (int k = 0; k < earlier && k + offset < outputs(); ++k) scores[k + offset] = made->scores[k];
-    probabilities.update(scores.data(), int(y[0]), double(rows - made->rows_before));
+    probabilities.update(scores.data(), int(y[0]), delay);
     write_weights(pool_row_.data());
   }
   const int guess = best_class(made->output.data(), int(made->output.size()));
   score(rows + 1, guess, int(y[0]), made->rows_before > 0, pool_row_.data());
-  const bool delayed = made->rows_before < rows;
+  const bool delayed = delay > 0.0;
   Array<double> past_of_slots;
   if (delayed && !banks.empty()) {
     past_of_slots.resize(std::size_t(outputs()) * P);
@@ -206,7 +207,7 @@ int ClassModel::step(const double* X, const double* y, int n, bool learns, const
     for (int k = 0; k < K; ++k) labels_[k] = int(y[0]) == positive(first + k) ? 1.0 : -1.0;
     write_labels(rows_[0], made->past.data(), 1, positive(first), labelled_[0]);
     bank->learn(labelled_[0], labels_.data(), 1, delayed ? past_of_slots.data() + first * P : nullptr,
-                nullptr, nullptr, nullptr);
+                nullptr, nullptr, nullptr, delay);
     first += K;
   }
   return 1;

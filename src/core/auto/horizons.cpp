@@ -99,9 +99,6 @@ void HorizonStacking::visit(Archive& archive) {
   }
 }
 
-static constexpr double STEP = 0.05, START = 10.0;
-static constexpr double INTERVAL_MEMORY = 50.0, LONGEST_MEMORY = 1000.0;
-
 HorizonIntervals::HorizonIntervals(std::vector<int> horizons, Bounds bounds, bool in_range)
     : horizons_(std::move(horizons)),
       bounds_(bounds),
@@ -109,18 +106,18 @@ HorizonIntervals::HorizonIntervals(std::vector<int> horizons, Bounds bounds, boo
       longest_(horizons_.back()),
       stats_(outputs(), ErrorStats::SIZE),
       quantiles_(2 * outputs(), TRACKED),
+      corrections_(2 * outputs(), TRACKED),
       totals_(outputs(), TOTALS),
       forecasts_(longest_ * outputs(), 3),
       baselines_(longest_ * outputs(), 2),
-      widths_(longest_ * outputs(), 1),
-      issued_(longest_ * outputs(), 2 * TRACKED) {
-  for (int i = 0; i < 2 * outputs(); ++i) write_normal_quantiles(quantiles_[i]);
+      ends_(longest_ * outputs(), INTERVAL_ENDS) {
+  for (int k = 0; k < outputs(); ++k) quantiles(k).start();
 }
 
 Interval HorizonIntervals::forecast(int k, double point, double deviation, double tail) {
   double value = bounds_.nearest(point);
   if (in_range_) value = predicted_value(point, deviation, 0.0, 1.0, stats(k), bounds_);
-  return interval_around(value, stats(k), quantiles(k, 0), quantiles(k, 1), tail, bounds_);
+  return interval_around(value, stats(k), quantiles(k), tail, bounds_);
 }
 
 void HorizonIntervals::issue(int k, std::int64_t moment, Interval forecast,
@@ -129,9 +126,8 @@ void HorizonIntervals::issue(int k, std::int64_t moment, Interval forecast,
   const double ends[] = {forecast.value, forecast.low, forecast.high};
   std::copy_n(ends, 3, forecasts_[i]);
   std::copy_n(baselines, 2, baselines_[i]);
-  widths_[i][0] = std::sqrt(stats(k).variance);
-  for (int side = 0; side < 2; ++side)
-    write_in_order(quantiles(k, side), issued_[i] + side * TRACKED);
+  ends_[i][0] = std::sqrt(stats(k).variance);
+  quantiles(k).write_in_order(ends_[i] + 1);
 }
 
 void HorizonIntervals::score(int k, std::int64_t moment, double y, double target, double believed,
@@ -151,9 +147,9 @@ void HorizonIntervals::score(int k, std::int64_t moment, double y, double target
   stats.widen_range(usual);
   stats.loss += error * error;
   add_totals(k, i, y, target);
-  move_quantiles(k, i, error);
-  const double memory = std::min(INTERVAL_MEMORY * horizon, LONGEST_MEMORY);
-  stats.add_square(believed_error * believed_error, memory);
+  const double delay = horizon - 1;
+  quantiles(k).move(error, std::sqrt(stats.variance), delay, ends_[i], stats.rows);
+  stats.add_square(believed_error * believed_error, width_memory(delay, stats.rows));
   stats.rows += 1.0;
 }
 
@@ -167,32 +163,18 @@ void HorizonIntervals::add_totals(int k, int i, double y, double target) {
   totals[ABSOLUTE] += std::fabs(y - forecast[0]);
 }
 
-/// Each quantile q of tail p moves by step / sqrt(p) * ((error > its end) - p).
-void HorizonIntervals::move_quantiles(int k, int i, double error) {
-  const double width = widths_[i][0], *issued = issued_[i];
-  const double step =
-      std::max(STEP / std::sqrt(double(horizons_[k])), 1.0 / (stats(k).rows + START));
-  for (int g = 0; width > 0.0 && g < TRACKED; ++g) {
-    const double move = step / std::sqrt(TAILS[g]);
-    const double below = -error > width * issued[g] ? 1.0 : 0.0;
-    const double above = error > width * issued[TRACKED + g] ? 1.0 : 0.0;
-    quantiles(k, 0)[g] += move * (below - TAILS[g]);
-    quantiles(k, 1)[g] += move * (above - TAILS[g]);
-  }
-}
-
 void HorizonIntervals::visit(Archive& archive) {
   archive("stats", stats_);
   archive("quantiles", quantiles_);
+  archive("corrections", corrections_);
   archive("totals", totals_);
   archive("forecasts", forecasts_);
   archive("baselines", baselines_);
-  archive("widths", widths_);
-  archive("issued", issued_);
+  archive("ends", ends_);
   if (!archive.loaded) return;
   for (int k = 0; k < outputs(); ++k) stats(k).check(archive);
   for (const Matrix<double>* numbers :
-       {&quantiles_, &totals_, &forecasts_, &baselines_, &widths_, &issued_})
+       {&quantiles_, &corrections_, &totals_, &forecasts_, &baselines_, &ends_})
     archive.require(all_finite((*numbers)[0], numbers->numbers.size()), "all numbers are finite");
 }
 

@@ -17,13 +17,8 @@
 //
 // Intervals of forecasts, calibrated for every horizon from its own past errors.
 //
-// As in `Intervals`, quantiles of the error in units of its running root mean square move after every
-// target. But the target of a forecast comes h rows later, and errors of neighboring rows are alike. So
-// each error is compared with the ends of intervals *as they were made*, with the width and the quantiles
-// of that time, in their order: then the share of errors beyond an end differs from its tail by (how far
-// the quantile has moved) * sqrt(tail) / (step * samples), whatever the delay. An error that repeats for h
-// rows moves a quantile h times. So that it moves no farther than independent errors would, steps are
-// divided by sqrt(h); and the mean square is over more rows, the longer the horizon.
+// As those of late targets (`ErrorQuantiles`): the target of a forecast comes h rows later, h - 1 rows later
+// than that of a prediction.
 #pragma once
 #include "../combiners/stack_solver.hpp"
 #include "intervals.hpp"
@@ -103,20 +98,18 @@ class HorizonIntervals {
   void visit(Archive& archive);
 
  private:
-  /// (TRACKED,): the quantiles of the errors of horizon k, below and above.
-  double* quantiles(int k, int side) { return quantiles_[2 * k + side]; }
+  ErrorQuantiles quantiles(int k) { return {quantiles_[2 * k], corrections_[2 * k]}; }
   int row(int k, std::int64_t moment) const { return int(moment % longest_) * outputs() + k; }
   void add_totals(int k, int row, double y, double target);
-  void move_quantiles(int k, int row, double error);
 
   std::vector<int> horizons_;
   Bounds bounds_;
   bool in_range_;
   int longest_;
-  Matrix<double> stats_, quantiles_, totals_;  // of every horizon
-  // Forecasts that wait, a row for each moment and horizon: their intervals, baselines, the root mean
-  // square at that time, and the quantiles, in order.
-  Matrix<double> forecasts_, baselines_, widths_, issued_;
+  Matrix<double> stats_, quantiles_, corrections_, totals_;  // of every horizon
+  // Forecasts that wait, a row for each moment and horizon: their intervals, baselines, and the ends
+  // (INTERVAL_ENDS,) at that time.
+  Matrix<double> forecasts_, baselines_, ends_;
 };
 
 }  // namespace kb

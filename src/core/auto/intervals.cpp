@@ -21,7 +21,9 @@ static constexpr double MEMORY = 50.0;  // rows of the running mean square
 /// The standard deviation of some dozens of targets, in their range.
 static constexpr double NORMAL_RANGE = 0.25;
 static constexpr double LONGEST_MEMORY = 1000.0;  // of late targets
-static constexpr double LARGEST_SHARE = 1.0 / 3.0;  // of the rows so far, for longer memories
+static constexpr double LARGEST_SHARE = 0.2;  // of the rows so far, for longer memories
+static constexpr double GAIN = 8.0, PATIENCE = 300.0;  // of corrections for late targets
+static constexpr double LARGEST_CORRECTION = 2.0794415416798357;  // log 8
 static constexpr double LEAP = 100.0;   // a squared error counts as at most this many times the mean
 
 void ErrorStats::widen_range(double y) {
@@ -69,33 +71,66 @@ static double quantile(const double* quantiles, double tail) {
   return low + std::max(share, 0.0) * (high - low);
 }
 
-Interval interval_around(double value, ErrorStats stats, const double* below,
-                         const double* above, double tail, Bounds bounds) {
+Interval interval_around(double value, ErrorStats stats, ErrorQuantiles quantiles, double tail,
+                         Bounds bounds) {
   const double width = std::sqrt(stats.variance);
-  double low = value - width * quantile(below, tail);
-  double high = value + width * quantile(above, tail);
+  double low = value - width * quantile(quantiles.below(), tail);
+  double high = value + width * quantile(quantiles.above(), tail);
   if (!(std::isfinite(low) && std::isfinite(high)) || low > high) low = high = value;
   return {value, bounds.nearest(low), bounds.nearest(high)};
 }
 
-void write_normal_quantiles(double* out) {
-  for (double tail : TAILS) *out++ = normal_quantile(1.0 - tail);
+void ErrorQuantiles::start() {
+  for (int g = 0; g < TRACKED; ++g)
+    quantiles[g] = quantiles[TRACKED + g] = normal_quantile(1.0 - TAILS[g]);
+  std::fill_n(corrections, 2 * TRACKED, 0.0);
 }
 
-void write_in_order(const double* quantiles, double* out) {
-  double highest = -INF;
-  for (int g = TRACKED - 1; g >= 0; --g) out[g] = highest = std::max(highest, quantiles[g]);
+void ErrorQuantiles::write_in_order(double* out) const {
+  for (const double* side : {below(), above()}) {
+    double highest = -INF;
+    for (int g = TRACKED - 1; g >= 0; --g) out[g] = highest = std::max(highest, side[g]);
+    out += TRACKED;
+  }
+}
+
+void ErrorQuantiles::move(double error, double width, double delay, const double* ends,
+                          double scored) {
+  const double step = std::max(STEP / std::sqrt(1.0 + delay), 1.0 / (scored + START));
+  const double independent = scored / std::sqrt(1.0 + delay), gain = GAIN / (PATIENCE + delay);
+  const bool late = delay > 0.0 && ends && ends[0] > 0.0;
+  // A target that never moved has no width; its quantiles stay, else they would fall for ever.
+  for (int i = 0; width > 0.0 && i < 2 * TRACKED; ++i) {
+    const double beyond = i < TRACKED ? -error : error;
+    const double tail = TAILS[i % TRACKED], move = step / std::sqrt(tail);
+    double aim = tail;
+    if (late) {
+      const double missed = beyond > ends[0] * ends[1 + i] ? 1.0 : 0.0;
+      corrections[i] = clipped(corrections[i] + gain * (missed - tail), LARGEST_CORRECTION);
+      aim = 1.0 / (1.0 + (1.0 - tail) / tail * exp(corrections[i]));
+    }
+    // q moves by step / sqrt(p) * ((error > width q) - s), p its tail; s = p' - (1 - p') / n leaves p' for
+    // the next error; it is at least half of p'.
+    aim -= std::min(0.5 * aim, (1.0 - aim) / (independent + 1.0));
+    quantiles[i] += move * ((beyond > width * quantiles[i] ? 1.0 : 0.0) - aim);
+  }
+}
+
+double width_memory(double delay, double rows) {
+  // Early errors, which were large, must not stay.
+  const double longest = std::min(LONGEST_MEMORY, std::max(LARGEST_SHARE * rows, MEMORY));
+  return std::min(MEMORY * (1.0 + delay), longest);
 }
 
 Intervals::Intervals(Bounds bounds)
-    : bounds_(bounds), stats_(ErrorStats::SIZE), quantiles_(2, TRACKED) {
-  for (int side = 0; side < 2; ++side) write_normal_quantiles(quantiles_[side]);
+    : bounds_(bounds), stats_(ErrorStats::SIZE), quantiles_(2, TRACKED), corrections_(2, TRACKED) {
+  quantiles().start();
 }
 
 Interval Intervals::predict(double score, double deviation, double mean, double sd,
                             double tail) {
   const double value = predicted_value(score, deviation, mean, sd, stats(), bounds_);
-  return interval_around(value, stats(), quantiles_[0], quantiles_[1], tail, bounds_);
+  return interval_around(value, stats(), quantiles(), tail, bounds_);
 }
 
 double Intervals::believed(double y, double predicted) {
@@ -103,8 +138,9 @@ double Intervals::believed(double y, double predicted) {
 }
 
 void Intervals::write_ends(double* out) {
-  *out++ = std::sqrt(stats().variance);
-  for (int side = 0; side < 2; ++side) write_in_order(quantiles_[side], out + side * TRACKED);
+  const ErrorStats stats = this->stats();
+  out[0] = stats.weight > 1.0 ? std::sqrt(stats.variance) : 0.0;
+  quantiles().write_in_order(out + 1);
 }
 
 double Intervals::score(double predicted, double y, double mean, double sd, bool far, double delay,
@@ -123,28 +159,10 @@ double Intervals::score(double predicted, double y, double mean, double sd, bool
   }
   if (!far) stats.last_target = y;
   stats.loss += error * error;
-  const bool late = delay > 0.0 && ends && ends[0] > 0.0;
   const double scored = delay > 0.0 ? stats.weight : stats.rows;
-  const double step = std::max(STEP / std::sqrt(std::sqrt(1.0 + delay)), 1.0 / (scored + START));
-  const double width = late ? ends[0] : std::sqrt(stats.variance);
-  const double* below_ends = late ? ends + 1 : quantiles_[0];
-  const double* above_ends = late ? ends + 1 + TRACKED : quantiles_[1];
-  // A target that never moved has no width; its quantiles stay, else they would fall for ever.
-  for (int g = 0; width > 0.0 && g < TRACKED; ++g) {
-    // q moves by step / sqrt(p) * ((error > width q) - s), p its tail; s = p - (1 - p) / n leaves p for
-    // the next error; it is at least half of p.
-    double tail = TAILS[g];
-    const double move = step / std::sqrt(tail);
-    tail -= std::min(0.5 * tail, (1.0 - tail) / (scored + 1.0));
-    const double below = -error > width * below_ends[g] ? 1.0 : 0.0;
-    const double above = error > width * above_ends[g] ? 1.0 : 0.0;
-    quantiles_[0][g] += move * (below - tail);
-    quantiles_[1][g] += move * (above - tail);
-  }
+  quantiles().move(error, std::sqrt(stats.variance), delay, ends, scored);
   const double width_error = far ? usual - predicted : error;
-  // Early errors, which were large, must not stay.
-  const double longest = std::min(LONGEST_MEMORY, std::max(LARGEST_SHARE * stats.rows, MEMORY));
-  stats.add_square(width_error * width_error, std::min(MEMORY * (1.0 + delay), longest));
+  stats.add_square(width_error * width_error, width_memory(delay, stats.rows));
   stats.rows += 1.0;
   return std::fabs(error);
 }
@@ -163,7 +181,7 @@ double Intervals::skip(double y, double mean, double sd) {
   const double width = NORMAL_RANGE * (stats.high - stats.low);
   stats.variance = width * width;
   stats.weight = 1.0;
-  for (int side = 0; side < 2; ++side) write_normal_quantiles(quantiles_[side]);
+  quantiles().start();
   stats.rows += 1.0;
   return std::fabs(y);
 }
@@ -171,9 +189,11 @@ double Intervals::skip(double y, double mean, double sd) {
 void Intervals::visit(Archive& archive) {
   archive("stats", stats_);
   archive("quantiles", quantiles_);
+  archive("corrections", corrections_);
   if (!archive.loaded) return;
   stats().check(archive);
-  archive.require(all_finite(quantiles_[0], 2 * TRACKED), "all quantiles are finite");
+  for (const Matrix<double>* numbers : {&quantiles_, &corrections_})
+    archive.require(all_finite((*numbers)[0], 2 * TRACKED), "all quantiles are finite");
 }
 
 double weighted_std(const double* values, double center, const double* weights, int n) {

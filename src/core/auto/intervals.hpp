@@ -7,9 +7,17 @@
 // At first the aim is a smaller share: a quantile with a share s of n errors beyond it has the next one
 // beyond it with probability (s n + 1) / (n + 1), as in split conformal prediction.
 //
-// A target may come late, some rows after its prediction. Then errors of neighboring rows are alike, and
-// what is learned of one comes too late for many others. So a late error is compared with the ends as they
-// were made, and steps and memory follow the delay, as those of a horizon (`HorizonIntervals`).
+// A target may come late: d > 0 rows after its prediction, or h = d + 1 rows after its forecast. A quantile
+// that moved by misses of ends *as they were made* would go on for d rows after it is where it should be.
+// So it is compared with late errors where it stands *now*, and finds their quantile without that windup.
+// If errors grow or fall within the delay, ends that were right for the last known ones are not for those to
+// come. So the tail p aimed at follows, slowly, how often the ends as they were made were missed:
+//
+//     p' = 1 / (1 + (1 - p) / p * e^c),    c += GAIN / (PATIENCE + d) ((missed as made) - p),   |c| <= log 8
+//
+// A controller with a proportional and an integral part (Angelopoulos, Candes and Tibshirani 2023). Errors
+// of neighboring rows are alike: n late ones count as n / sqrt(1 + d), move quantiles by steps divided by
+// sqrt(1 + d), and are remembered longer.
 #pragma once
 #include "../arrays.hpp"
 
@@ -52,6 +60,27 @@ struct ErrorStats {
   void check(const Archive& archive) const;
 };
 
+/// Quantiles of the errors of a stream in units of their width, below and above, as a view of what another
+/// object owns.
+struct ErrorQuantiles {
+  double* quantiles;    // (2, TRACKED)
+  double* corrections;  // (2, TRACKED): c, for late targets
+
+  const double* below() const { return quantiles; }
+  const double* above() const { return quantiles + TRACKED; }
+
+  /// Begin with those of the normal distribution.
+  void start();
+  /// out (2, TRACKED): in order: that of a smaller tail is at least as large.
+  void write_in_order(double* out) const;
+  /// Move by an error whose target came `delay` rows late. width : of errors, now; ends (INTERVAL_ENDS,) :
+  /// as they were made, their width is 0 if no error was known; scored : how many are remembered.
+  void move(double error, double width, double delay, const double* ends, double scored);
+};
+
+/// How many errors a running mean square remembers of targets that come `delay` rows late, of `rows`.
+double width_memory(double delay, double rows);
+
 /// Numbers that no target lies beyond; infinite for none.
 struct Bounds {
   double lower = -INF, upper = INF;
@@ -68,14 +97,9 @@ double predicted_value(double f, double deviation, double mean, double sd, Error
                        Bounds bounds);
 
 /// A prediction, and an interval that leaves `tail` beyond each of its ends. Both ends are at the
-/// prediction if they cross. All lie within the bounds. below, above (TRACKED,): quantiles of errors.
-Interval interval_around(double value, ErrorStats stats, const double* below,
-                         const double* above, double tail, Bounds bounds);
-
-/// The quantiles at the start: those of the normal distribution. out (TRACKED,)
-void write_normal_quantiles(double* out);
-/// out (TRACKED,): quantiles in order: that of a smaller tail is at least as large.
-void write_in_order(const double* quantiles, double* out);
+/// prediction if they cross. All lie within the bounds.
+Interval interval_around(double value, ErrorStats stats, ErrorQuantiles quantiles, double tail,
+                         Bounds bounds);
 
 /// Predictions and intervals of one target.
 class Intervals {
@@ -83,6 +107,7 @@ class Intervals {
   explicit Intervals(Bounds bounds);
 
   ErrorStats stats() { return ErrorStats(stats_.data()); }
+  ErrorQuantiles quantiles() { return {quantiles_[0], corrections_[0]}; }
   const Bounds& bounds() const { return bounds_; }
 
   /// score, deviation : the scaled prediction, and the weighted standard deviation of the slots around
@@ -94,7 +119,7 @@ class Intervals {
   /// delay : how many rows were learned since the prediction, whose ends (INTERVAL_ENDS,) these were.
   double score(double predicted, double y, double mean, double sd, bool far = false, double delay = 0.0,
                const double* ends = nullptr);
-  /// out (INTERVAL_ENDS,): what intervals are made of now.
+  /// out (INTERVAL_ENDS,): what intervals are made of now; the width is 0 before the first error.
   void write_ends(double* out);
   /// A target, moved towards its prediction until it is off by the root mean square error only.
   double believed(double y, double predicted);
@@ -106,7 +131,7 @@ class Intervals {
  private:
   Bounds bounds_;
   Array<double> stats_;
-  Matrix<double> quantiles_;  // (2, TRACKED): of the errors below and above
+  Matrix<double> quantiles_, corrections_;  // (2, TRACKED)
 };
 
 /// The weighted standard deviation of values (n,) around a center.

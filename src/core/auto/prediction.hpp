@@ -38,9 +38,9 @@ class ModelBank {
   virtual int slots() const = 0;
   /// Learn n rows X (n, width) with targets y (n, K); past (n, K, P) are what slots predicted earlier, or
   /// null. predictions (n, K), weights and slot predictions (n, K, P): those before each row is learned,
-  /// where they are not null.
+  /// where they are not null. delay : of late targets, in rows, if the weights shall allow for it.
   virtual void learn(const double* X, const double* y, int n, const double* past, double* predictions,
-                     double* weights, double* slots) = 0;
+                     double* weights, double* slots, double delay = 0.0) = 0;
   /// predictions (n, K) and those of slots (n, K, P) at rows X (n, width). Learns nothing.
   virtual void predict(const double* X, int n, double* predictions, double* slots) = 0;
   /// The targets of an output are in other units from now on: y' = factor y + offset.

@@ -4,8 +4,9 @@
 
 namespace kb {
 
-/// p = (1 + f) / 2 near f = 0, which is right for a score that is the mean of labels of -1 and 1.
-static constexpr double LOGISTIC_START[] = {2.0, 0.0, 1.0, 0.0, 1.0};
+/// p = q, which is right for a score that is the mean of labels of -1 and 1.
+static constexpr double LOGISTIC_START[] = {1.0, 0.0, 20.0, 0.0, 5.0};
+static constexpr double SOFTNESS = 0.01;
 /// The Hessians say how many rows the start is worth: classes differ little from one another.
 static constexpr double COMMON_START[] = {2.0, 1.0, 1.0, 0.0, 1.0};
 static constexpr double CLASS_START[] = {0.0, 0.0, 10.0, 0.0, 30.0};
@@ -14,8 +15,6 @@ static constexpr double CLASS_START[] = {0.0, 0.0, 10.0, 0.0, 30.0};
 static constexpr double LATE_OFFSET = 1.0;
 
 static constexpr double FORGET = 0.998;
-/// Of late labels: how many rows more the start of the offset of two classes is worth.
-static constexpr double LATE_START = 2.0;
 static constexpr double FARTHEST = 1.5;  // scores are clipped here: labels are -1 and 1
 static constexpr double SUREST = 1e-6;   // about the least probability of a class
 static constexpr double FLAT = 1e-3;  // the least curvature of a sample: sure predictions must not freeze
@@ -62,8 +61,15 @@ void Probabilities::grow(int scores) {
 
 // --- two classes ---------------------------------------------------------------------------------
 
-double Probabilities::logistic(double score) const {
-  const double z = curves_[0][SLOPE] * clipped(score, FARTHEST) + curves_[0][OFFSET];
+/// l(s), the logarithm of the odds that a score stands for.
+static double log_odds(double score) {
+  const double q = 0.5 + 0.5 * clipped(score, 1.0);
+  return log((q + SOFTNESS) / (1.0 - q + SOFTNESS));
+}
+
+/// odds : l(s)
+double Probabilities::logistic(double odds) const {
+  const double z = curves_[0][SLOPE] * odds + curves_[0][OFFSET];
   if (!std::isfinite(z)) return 0.5;
   const double p = 1.0 / (1.0 + exp(-clipped(z, 40.0)));
   return std::min(std::max(p, SUREST), 1.0 - SUREST);
@@ -72,18 +78,17 @@ double Probabilities::logistic(double score) const {
 /// One step of Newton's method for the logistic loss, with forgetting back to the start.
 void Probabilities::update_logistic(double score, double label, double delay) {
   double* c = curves_[0];
-  const double f = clipped(score, FARTHEST), p = logistic(f);
+  const double l = log_odds(score), p = logistic(l);
   row_[0].error = label - p;
   const double count = late_count(delay), forget = forgetting(count);
   const double error = count * (label - p), weight = count * std::max(p * (1.0 - p), FLAT);
-  c[FIRST] = forget * c[FIRST] + (1.0 - forget) + weight * f * f;
-  c[MIXED] = forget * c[MIXED] + weight * f;
-  c[SECOND] = forget * c[SECOND] + (1.0 - forget) + weight;
-  const double second = delay > 0.0 ? c[SECOND] + LATE_START : c[SECOND];
-  const double determinant = c[FIRST] * second - c[MIXED] * c[MIXED];
+  c[FIRST] = forget * c[FIRST] + (1.0 - forget) * LOGISTIC_START[FIRST] + weight * l * l;
+  c[MIXED] = forget * c[MIXED] + weight * l;
+  c[SECOND] = forget * c[SECOND] + (1.0 - forget) * LOGISTIC_START[SECOND] + weight;
+  const double determinant = c[FIRST] * c[SECOND] - c[MIXED] * c[MIXED];
   if (determinant > 0.0) {
-    c[SLOPE] += (second * f - c[MIXED]) * error / determinant;
-    c[OFFSET] += (c[FIRST] - c[MIXED] * f) * error / determinant;
+    c[SLOPE] += (c[SECOND] * l - c[MIXED]) * error / determinant;
+    c[OFFSET] += (c[FIRST] - c[MIXED] * l) * error / determinant;
   }
   if (!(std::isfinite(c[SLOPE]) && std::isfinite(c[OFFSET]) && determinant > 0.0))
     std::copy_n(LOGISTIC_START, PAIR, c);
@@ -153,7 +158,7 @@ void Probabilities::newton_step(double* pair, const double* start, double first,
 
 void Probabilities::predict(const double* scores, double* out) {
   if (this->scores() == 1) {
-    out[1] = logistic(scores[0]);
+    out[1] = logistic(log_odds(scores[0]));
     out[0] = 1.0 - out[1];
     return;
   }

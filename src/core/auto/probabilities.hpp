@@ -1,8 +1,10 @@
 // Probabilities of classes from scores, fitted online.
 //
-// *Two classes* have one score, and a logistic curve of it (Platt 1999):
+// *Two classes* have one score s, and a logistic curve (Platt 1999) of the odds that it stands for:
 //
-//     p = 1 / (1 + exp(-slope s - offset)).
+//     p = 1 / (1 + exp(-slope l(s) - offset)),    l(s) = log((q + e) / (1 - q + e)),  q = (1 + s) / 2,
+//
+// which is near q from the first row on, however rare a class is; e = 0.01 makes l finite.
 //
 // *More classes* have a score each, and a softmax of their scores:
 //
@@ -55,7 +57,7 @@ class Probabilities {
   /// Two parameters, then the entries of their Hessian: on its diagonal, and beside it.
   enum { SLOPE, OFFSET, FIRST, MIXED, SECOND, PAIR };
 
-  double logistic(double score) const;
+  double logistic(double odds) const;
   void update_logistic(double score, double label, double delay);
   double late_count(double delay);
   void softmax(const double* scores);

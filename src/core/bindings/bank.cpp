@@ -91,6 +91,9 @@ Cloned<Bank> make_bank(const nb::dict& description) {
   spec.needs_values = take<bool>(description, "needs_values");
   spec.sums_weights = take<bool>(description, "sums_weights");
   spec.first_sample = take<std::int64_t>(description, "first_sample");
+  spec.late_prices = take<std::vector<double>>(description, "late_prices");
+  if (std::ssize(spec.late_prices) != spec.slots)
+    throw std::invalid_argument("every slot has one late price");
   const int outputs = spec.objective.outputs();
   Statistics statistics;
   std::vector<Pack> packs;
@@ -166,35 +169,35 @@ class PyBank {
 
   /// Learn X (n, d), y (n, K), past (n, K, P) or None, whole or not at all; the arrays of `trace` by
   /// name are filled.
-  void learn(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays) {
+  void learn(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays, double delay) {
     const std::size_t n = rows_of(X);
     require_shape("X", shape_of(X), {n, point_.size()});
     require_shape("y", shape_of(y), {n, outputs()});
     if (past) require_shape("past", shape_of(*past), {n, outputs(), slots()});
     std::vector<Written> alive;  // while other threads may change the dictionary
     const Trace trace = read_trace(arrays, n, alive);
-    learn_rows(X.data(), y.data(), n, past ? past->data() : nullptr, trace);
+    learn_rows(X.data(), y.data(), n, past ? past->data() : nullptr, trace, delay);
   }
 
   /// The same for a bank of `Remote` learners. shards : of each its packs, and what its slots have
   /// left behind: "predictions", "norms" and "effects" (n, K, S), "values" (n, K, window, S).
   void learn_elsewhere(Floats X, Floats y, std::optional<Floats> past, const nb::dict& arrays,
-                       const nb::list& shards) {
+                       const nb::list& shards, double delay) {
     const Forgotten forgotten{*this};
     for (nb::handle item : shards) hand_over(nb::cast<nb::tuple>(item), rows_of(X));
     for (Pack& pack : bank_->packs)
       if (!dynamic_cast<Remote&>(*pack.learner).is_ready())
         throw std::invalid_argument("the records of a pack were not handed over");
-    learn(X, y, past, arrays);
+    learn(X, y, past, arrays, delay);
   }
 
   /// The same for a model of an AutoBank, whose arrays fit; whether there may be something to warn of.
   bool learn_for_model(const double* X, const double* y, std::size_t n, const double* past,
-                       const Trace& trace) {
+                       const Trace& trace, double delay) {
     Turn turn(turns_);
     const std::int64_t before = bank_->samples();
     const auto alerts_before = alerts();
-    learn_rows(X, y, n, past, trace);
+    learn_rows(X, y, n, past, trace, delay);
     return check_is_due(before) || alerts() != alerts_before;
   }
   void predict_for_model(const double* X, std::size_t n, double* predictions, double* slots) {
@@ -475,10 +478,10 @@ class PyBank {
   }
 
   void learn_rows(const double* X, const double* y, std::size_t n, const double* past,
-                  const Trace& trace) {
+                  const Trace& trace, double delay) {
     whole([&] {
       nb::gil_scoped_release unlocked;
-      bank_->learn(X, y, n, past, trace);
+      bank_->learn(X, y, n, past, trace, delay);
     });
   }
 
@@ -516,7 +519,7 @@ class PythonBank : public ModelBank {
   int slots() const override { return slots_; }
 
   void learn(const double* X, const double* y, int n, const double* past, double* predictions,
-             double* weights, double* slots) override {
+             double* weights, double* slots, double delay) override {
     if (nb::object core = local(); core.is_valid()) {
       auto& local_bank = nb::cast<PyBank&>(core);
       const std::int64_t first = local_bank.samples();
@@ -524,7 +527,8 @@ class PythonBank : public ModelBank {
       trace.columns[Trace::PREDICTION] = predictions;
       trace.columns[Trace::WEIGHTS] = weights;
       trace.columns[Trace::SLOT_PREDICTIONS] = slots;
-      if (local_bank.learn_for_model(X, y, n, past, trace) && unchecked_ < 0) unchecked_ = first;
+      const bool may_warn = local_bank.learn_for_model(X, y, n, past, trace, delay);
+      if (may_warn && unchecked_ < 0) unchecked_ = first;
       return;
     }
     const std::size_t rows = n, K = outputs_, P = slots_;
@@ -537,7 +541,8 @@ class PythonBank : public ModelBank {
     add("slot_predictions", slots, {rows, K, P});
     nb::object earlier = nb::none();
     if (past) earlier = copied(past, {rows, K, P});
-    bank_.attr("_learn_rows")(copied(X, {rows, width_}), copied(y, {rows, K}), earlier, arrays);
+    bank_.attr("_learn_rows")(copied(X, {rows, width_}), copied(y, {rows, K}), earlier, arrays,
+                              delay);
   }
 
   void predict(const double* X, int n, double* predictions, double* slots) override {
@@ -601,9 +606,10 @@ void kb::bind_bank(nb::module_& m) {
   const auto def = [&](const char* name, auto method, auto... arguments) {
     bank.def(name, PyBank::in_turn(method), arguments...);
   };
-  def("learn", &PyBank::learn, "X"_a, "y"_a, "past"_a.none(), "trace"_a);
+  def("learn", &PyBank::learn, "X"_a, "y"_a, "past"_a.none(), "trace"_a,
+      "delay"_a = 0.0);
   def("learn_elsewhere", &PyBank::learn_elsewhere, "X"_a, "y"_a, "past"_a.none(), "trace"_a,
-      "shards"_a);
+      "shards"_a, "delay"_a = 0.0);
   def("learn_one", &PyBank::learn_one, "x"_a.none(), "y"_a.none());
   def("rescale", &PyBank::rescale, "output"_a, "factor"_a, "offset"_a);
   def("predict_one", &PyBank::predict_one, "x"_a.none());

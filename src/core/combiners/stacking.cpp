@@ -11,7 +11,9 @@ namespace kb {
 ///
 ///     minimise  E(w) = w'M w + ridge L |w|^2  over the simplex,  L = min_p M_pp,
 ///
-/// with M <- discount M + e e' after every sample, where e holds the errors of the slots.
+/// with M <- discount M + e e' after every sample, where e holds the errors of the slots. If targets come d
+/// rows late, PRICE L d / (N + d) c'w is added, with N the discounted number of samples and c the prices of
+/// the slots (`Lateness`).
 class Stack {
  public:
   Stack(const Settings& settings, int slots)
@@ -23,6 +25,8 @@ class Stack {
 
   void visit(Archive& archive) {
     archive("certificate", solver_.certificate);
+    archive("count", count_);
+    archive.require(!archive.loaded || count_ >= 0.0, "counts are not negative");
     archive.by_slot("moments", solver_.moments, 3);
   }
 
@@ -30,10 +34,10 @@ class Stack {
 
   /// Add the errors to the moments, and move the weights w to the minimiser. A slot with an infinite
   /// loss has failed.
-  void update(const double* window_losses, double* w) {
+  void update(const Evidence& e, double* w) {
     Matrix<double>& moments = solver_.moments;
     for (int p = 0; p < slots_; ++p) {
-      active_[p] = window_losses[p] < INF ? 1.0 : 0.0;
+      active_[p] = e.window_loss[p] < INF ? 1.0 : 0.0;
       errors[p] = active_[p] > 0.0 ? StackSolver::bounded(errors[p]) : 0.0;
     }
     for (int p = 0; p < slots_; ++p) {
@@ -46,12 +50,23 @@ class Stack {
       if (active_[p] > 0.0) least = std::min(least, moments[p][p]);
     for (int p = 0; p < slots_; ++p)
       if (moments[p][p] > StackSolver::WORST_RATIO * least) active_[p] = 0.0;
+    count_ = discount_ * count_ + 1.0;
+    if (!(e.late.rows > 0.0)) return solver_.solve(active_.data(), ridge_ * least, w);
+    const Matrix<double> unpriced = moments;
+    const double price = 0.5 * PRICE * least * (e.late.rows / (count_ + e.late.rows));
+    // As the weights have the sum 1, this is a linear price of 2 c'w.
+    for (int p = 0; p < slots_; ++p)
+      for (int q = 0; q < slots_; ++q)
+        moments[p][q] += price * (e.late.prices[p] + e.late.prices[q]);
     solver_.solve(active_.data(), ridge_ * least, w);
+    moments = unpriced;
   }
 
  private:
+  static constexpr double PRICE = 4.0;
+
   int slots_;
-  double discount_, ridge_;
+  double discount_, ridge_, count_ = 0.0;  // N
   Array<double> active_ = errors;  // scratch: 1 if the slot may have weight
   StackSolver solver_;
 };
@@ -64,7 +79,7 @@ class Stacking final : public Combiner {
   void choose(const Evidence& e, const double* weights, double* chosen) override {
     for (int p = 0; p < e.slots; ++p) stack_.errors[p] = e.slot_predictions[p] - e.target();
     std::copy_n(weights, e.slots, chosen);
-    stack_.update(e.window_loss, chosen);
+    stack_.update(e, chosen);
   }
 
  private:
@@ -115,8 +130,8 @@ class RobustStacking final : public Combiner {
       robust_.errors[p] = size > 0.0 ? plain_.errors[p] / size : 0.0;
     }
     if (begins) std::fill_n(w, e.slots, 0.0);  // equal ones again, over the slots that are active
-    plain_.update(e.window_loss, w);
-    robust_.update(e.window_loss, v);
+    plain_.update(e, w);
+    robust_.update(e, v);
     const double q = share();
     for (int p = 0; p < e.slots; ++p) chosen[p] = q * v[p] + (1.0 - q) * w[p];
   }

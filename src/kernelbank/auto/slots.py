@@ -362,8 +362,8 @@ ORDERS = (1, 2, 3)
 NARROWEST, WIDEST = 0.3, 2.4
 """Widths of kernels of one input, in its standard deviations; of k inputs, times sqrt(k)."""
 
-DISCOUNT, STACKING_RIDGE = 0.998, 0.1
-"""Settings of the combiner: about 500 rows count; the ridge is a tenth of the best slot's error."""
+DISCOUNT, STACKING_RIDGE = 0.998, 0.03
+"""Settings of the combiner: about 500 rows count; the ridge is 3 % of the best slot's error."""
 
 LABEL_DISCOUNT = 0.9995
 """With labels about 2,000 rows count: where a class is rare, it is in few of them."""

@@ -469,15 +469,21 @@ class KernelBank:
         return trace
 
     def _learn_rows(
-        self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]
+        self,
+        X: Floats,
+        y: Floats,
+        past: Floats | None,
+        trace: dict[str, Floats],
+        delay: float = 0.0,
     ) -> None:
         """Learn rows, as the core's model of an AutoBank asks: X (n, d), y (n, K), past (n, K, P).
 
         trace : arrays to be filled, by name.
+        delay : of late targets, in rows, if the weights shall allow for it.
         """
         self._settings.check_inputs(X, "X", first=self._bank is None)
         with self._changing():
-            self._learn(X, y, past, trace)
+            self._learn(X, y, past, trace, delay)
 
     def _changing(self) -> threading.RLock:
         """The lock under which the bank of the core is made, and exchanged in a revision.
@@ -500,13 +506,20 @@ class KernelBank:
             self._bank, self._dimension = settings.engine.open(settings, width, local), width
         return self._bank
 
-    def _learn(self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]) -> None:
+    def _learn(
+        self,
+        X: Floats,
+        y: Floats,
+        past: Floats | None,
+        trace: dict[str, Floats],
+        delay: float = 0.0,
+    ) -> None:
         """Learn samples whole or not at all, then revise the slots if that is due."""
         before = self._bank
         bank = self._open(X)
         first = bank.samples
         try:
-            bank.learn(X, y, past, trace)
+            bank.learn(X, y, past, trace, delay)
         except BaseException:
             if before is None and self._settings.initial is None and not bank.samples:
                 self._bank = self._dimension = None

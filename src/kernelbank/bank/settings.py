@@ -25,7 +25,7 @@ from ..utils.validation import Floats
 from .adaptive_dictionary import AdaptiveDictionary
 from .engines import Engine, as_engine
 from .engines.base import Description
-from .slot import Method, Slot, bank_slots
+from .slot import Method, Slot, bank_slots, late_prices
 from .slot_history import Selection, SlotHistory
 
 _OWNER = "KernelBank"
@@ -245,6 +245,7 @@ class BankSettings:
             "needs_values": "values" in self.combiner.needs,
             "sums_weights": self.dictionary is not None,
             "first_sample": self.first_sample,
+            "late_prices": late_prices(self.slots),
             "packs": packs,
             "combiner": self.combiner.core_spec(objectives, len(self.slots)),
             "history": self.history_length,

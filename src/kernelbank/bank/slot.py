@@ -121,6 +121,15 @@ class Slot(check.Settings):
         return Method(self.learner, self.loss, self.residual_of, self.transform)
 
 
+def late_prices(slots: Sequence[Slot]) -> list[float]:
+    """(P,): of every slot; that on a residual has at least the price of its base."""
+    prices: list[float] = []
+    for slot in slots:
+        base = 0.0 if slot.residual_of is None else prices[slot.residual_of]
+        prices.append(max(base, slot.learner.late_price))
+    return prices
+
+
 def slot_tuple(slots: object, owner: str, remedy: str) -> tuple[Slot, ...]:
     """The slots that a user gives, checked."""
     listed = tuple(slots) if isinstance(slots, Iterable) else ()

@@ -98,6 +98,12 @@ class Learner(check.Settings):
             remedy = "Lower learning_rate or regularization: their product must stay below 1."
             raise self._refuse("learning_rate", rule, remedy)
 
+    @property
+    def late_price(self) -> float:
+        """How much is held against a slot of late labels, 0 to 1, because luck may explain it:
+        little for a line, much for what follows the last errors."""
+        return 0.5
+
     def fewest_columns(self) -> int:
         """The fewest columns of inputs that the method can work with."""
         return 1

@@ -132,6 +132,10 @@ class _Recursive(Learner):
             rule = "be given with forgetting to the prior only"
             raise self._refuse("constant_forgetting", rule, remedy)
 
+    @property
+    def late_price(self) -> float:
+        return super().late_price if self.constant_forgetting is None else 1.0
+
     def weight_count(self, kernel: Kernel, dimension: int) -> int:
         """The number of weights of a slot."""
         raise NotImplementedError
@@ -232,6 +236,10 @@ class LinearRLS(_Recursive):
     ridge: float = check.number_field(0.01, above=0)
     forget: str = _forget_field()
     constant_forgetting: float | None = _constant_field()
+
+    @property
+    def late_price(self) -> float:
+        return super().late_price if self.forgetting < 1 else 0.0
 
     def weight_count(self, kernel: Kernel, dimension: int) -> int:
         return active_width(kernel, dimension) + 1

@@ -43,6 +43,10 @@ class LastValue(Learner):
     column: int | None = check.count_field(None, _COLUMN, least=0, most=MOST)
     per_output: bool = False
 
+    @property
+    def late_price(self) -> float:
+        return 0.25
+
     def fewest_columns(self) -> int:
         return 1 if self.column is None else self.column + 1
 

@@ -258,6 +258,7 @@ class Calibration:
         self.bounds = bounds
         self.levels = np.array(levels)
         self.quantiles = np.array(quantiles, dtype=float)
+        self.corrections = np.zeros((2, len(self.levels)))
         self.targets = []  # each at most 10 sd from the mean at that time
         self.variance, self.weight = 0.0, 1
 
@@ -275,13 +276,13 @@ class Calibration:
             value = np.clip(value, low - room, high + room)
         return float(np.clip(value, *self.bounds))
 
-    def aimed(self, rows):
+    def aimed(self, rows, tails):
         """The share of errors beyond each quantile so far that leaves its tail for the next one.
 
         Of n + 1 exchangeable errors the last is beyond a quantile that has a share s of the n
         others beyond it with probability (s n + 1) / (n + 1); here n + 1 for n, and at least half.
         """
-        return np.maximum(self.levels - (1 - self.levels) / (rows + 1), self.levels / 2)
+        return np.maximum(tails - (1 - tails) / (rows + 1), tails / 2)
 
     def quantile(self, side, tail):
         """Smaller tails never have smaller quantiles; beyond the smallest the last line goes on."""
@@ -299,10 +300,35 @@ class Calibration:
     def ends(self):
         """What all intervals are made of now: the unit, and quantiles that do not cross."""
         rising = np.maximum.accumulate(self.quantiles[:, ::-1], axis=1)[:, ::-1]
-        return math.sqrt(self.variance), rising
+        return math.sqrt(self.variance) if self.weight > 1 else 0.0, rising
+
+    def corrected(self, side, missed, delay):
+        """The tails to aim at, once the ends made for a late error were `missed` or not."""
+        moved = self.corrections[side] + 8 / (300 + delay) * (missed - self.levels)
+        self.corrections[side] = np.clip(moved, -math.log(8), math.log(8))
+        odds = self.levels / (1 - self.levels) * np.exp(-self.corrections[side])
+        return odds / (1 + odds)
+
+    def move(self, error, unit, delay, made, rows):
+        """Every quantile towards its tail; that of late errors is corrected by ends as made."""
+        step = max(0.05 / math.sqrt(1 + delay), 1 / (rows + 10)) / np.sqrt(self.levels)
+        for side, beyond in enumerate([-error, error]):
+            tails = self.levels
+            if delay and made[0] > 0:
+                tails = self.corrected(side, beyond > made[0] * made[1][side], delay)
+            missed = beyond > unit * self.quantiles[side]
+            aims = self.aimed(rows / math.sqrt(1 + delay), tails)
+            self.quantiles[side] += step * (missed - aims)
+
+    def add_square(self, error, delay):
+        """To the running mean square."""
+        memory = max(self.rows / 5, 50)
+        self.weight = min(self.weight + 1, 50 * (1 + delay), memory, 1000)
+        square = min(error**2, 100 * self.variance) if self.variance > 0 else error**2
+        self.variance += (square - self.variance) / self.weight
 
     def score(self, value, mean, sd, y, *, far=False, delay=0, made=None):
-        """Late errors, of a delay, are compared with the `ends` that were made for them."""
+        """`made`: the `ends` that were made for this error, if it comes late."""
         usual = mean + np.clip((y - mean) / sd, -FAR, FAR) * sd if sd else y
         if far:
             unit = math.sqrt(self.variance)
@@ -310,19 +336,9 @@ class Calibration:
         if not self.rows:
             self.variance = sd**2
         error, unit = y - value, math.sqrt(self.variance)
-        ends = self.quantiles.copy()
-        if delay and made[0] > 0:
-            unit, ends = made
         if unit > 0:  # without a unit no error is beyond a quantile
-            rows = self.weight if delay else self.rows
-            step = max(0.05 / (1 + delay) ** 0.25, 1 / (rows + 10)) / np.sqrt(self.levels)
-            for side, beyond in enumerate([-error, error]):
-                missed = beyond > unit * ends[side]
-                self.quantiles[side] += step * (missed - self.aimed(rows))
-        self.weight = min(self.weight + 1, 50 * (1 + delay), max(self.rows / 3, 50), 1000)
-        width = usual - value if far else error
-        square = min(width**2, 100 * self.variance) if self.variance > 0 else width**2
-        self.variance += (square - self.variance) / self.weight
+            self.move(error, unit, delay, made, self.weight if delay else self.rows)
+        self.add_square(usual - value if far else error, delay)
         self.targets.append(usual)
 
     def skip(self, y):
@@ -351,27 +367,30 @@ class LateRows:
 
 
 class Platt:
-    """p = 1 / (1 + exp(-a f - b)), by Newton steps that forget."""
+    """p = 1 / (1 + exp(-a l - b)), l the log odds of (1 + f) / 2, by Newton steps that forget."""
+
+    START = np.diag([20.0, 5.0])
 
     def __init__(self):
-        self.line = np.array([2.0, 0.0])
-        self.matrix = np.eye(2)
+        self.line = np.array([1.0, 0.0])
+        self.matrix = self.START
         self.late = LateRows()
 
+    def point(self, score):
+        positive = (1 + np.clip(score, -1, 1)) / 2
+        return np.array([math.log((positive + 0.01) / (1 - positive + 0.01)), 1.0])
+
     def probability(self, score):
-        p = 1 / (1 + math.exp(-self.line @ [np.clip(score, -1.5, 1.5), 1.0]))
+        p = 1 / (1 + math.exp(-self.line @ self.point(score)))
         return float(np.clip(p, 1e-6, 1 - 1e-6))
 
     def learn(self, score, label, delay=0):
-        """Where labels are late, the start of b is worth two rows more."""
-        p = self.probability(score)
+        p, point = self.probability(score), self.point(score)
         count = self.late.count(label - p, delay)
-        point = np.array([np.clip(score, -1.5, 1.5), 1.0])
         curvature = max(p * (1 - p), 1e-3)
-        self.matrix = (1 - 0.002 * count) * self.matrix + 0.002 * count * np.eye(2)
-        self.matrix += count * curvature * np.outer(point, point)
-        hessian = self.matrix + np.diag([0.0, 2.0 if delay else 0.0])
-        self.line = self.line + np.linalg.solve(hessian, point) * count * (label - p)
+        self.matrix = (1 - 0.002 * count) * self.matrix + 0.002 * count * self.START
+        self.matrix = self.matrix + count * curvature * np.outer(point, point)
+        self.line = self.line + np.linalg.solve(self.matrix, point) * count * (label - p)
 
 
 class Softmax:

@@ -3,6 +3,8 @@
 import math
 from statistics import NormalDist
 
+from support.naive.auto import Calibration
+
 TAILS = [0.0005, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5]
 
 
@@ -45,53 +47,34 @@ def iterated(predict, targets, back, steps, mean, sd):
     return series[len(targets) :]
 
 
-class HorizonCalibration:
+class HorizonCalibration(Calibration):
     """The interval of one horizon: every forecast keeps what its interval was made with."""
 
     def __init__(self, horizon):
+        normal = [NormalDist().inv_cdf(1 - tail) for tail in TAILS]
+        super().__init__(TAILS, [normal, normal])
         self.horizon = horizon
-        self.low = [NormalDist().inv_cdf(1 - tail) for tail in TAILS]
-        self.high = list(self.low)
-        self.variance = self.weight = 0.0
-        self.scored = self.covered = 0
+        self.covered = 0
         self.made = []
-
-    def width(self):
-        return math.sqrt(self.variance)
-
-    def end(self, quantiles, tail):
-        """How far an end is from the forecast, for a tail that is tracked."""
-        return self.width() * max(quantiles[TAILS.index(tail) :])
 
     def forecast(self, value, tail):
         """The ends of the interval around a forecast, which is kept."""
-        low, high = value - self.end(self.low, tail), value + self.end(self.high, tail)
-        if low > high:
-            low = high = value
-        ends = [[max(side[g:]) for g in range(len(TAILS))] for side in (self.low, self.high)]
-        self.made.append((value, low, high, self.width(), *ends))
+        low, high = self.interval(value, tail)
+        self.made.append((value, low, high, (math.sqrt(self.variance), self.ends()[1])))
         return low, high
 
     def score(self, y, sd):
         """The target of the forecast made `horizon` rows ago has come, if there was one."""
         if len(self.made) < self.horizon:
             return
-        value, low, high, width, lows, highs = self.made[-self.horizon]
+        value, low, high, ends = self.made[-self.horizon]
         error = y - value
-        if not self.scored:
-            self.variance, self.weight = max(sd * sd, error * error), 1.0
+        if not self.targets:
+            self.variance = max(sd * sd, error * error)
         self.covered += low <= y <= high
-        step = max(0.05 / math.sqrt(self.horizon), 1 / (self.scored + 10))
-        for g, tail in enumerate(TAILS if width > 0 else []):
-            move = step / math.sqrt(tail)
-            self.low[g] += move * ((-error > width * lows[g]) - tail)
-            self.high[g] += move * ((error > width * highs[g]) - tail)
-        self.weight = min(self.weight + 1, 50 * self.horizon, 1000)
-        square = error * error
-        if self.variance > 0:
-            square = min(square, 100 * self.variance)
-        self.variance += (square - self.variance) / self.weight
-        self.scored += 1
+        self.move(error, math.sqrt(self.variance), self.horizon - 1, ends, self.rows)
+        self.add_square(error, self.horizon - 1)
+        self.targets.append(y)
 
 
 def stacking_matrix(errors, horizon, prices):

@@ -409,7 +409,14 @@ class RayBank:
     # --- learning ---------------------------------------------------------------------------------
 
     @_in_turn
-    def learn(self, X: Floats, y: Floats, past: Floats | None, trace: dict[str, Floats]) -> None:
+    def learn(
+        self,
+        X: Floats,
+        y: Floats,
+        past: Floats | None,
+        trace: dict[str, Floats],
+        delay: float = 0.0,
+    ) -> None:
         """Learn samples block by block; a block that fails is undone, those before it stay."""
         blocks = [slice(start, start + self._block) for start in range(0, len(X), self._block)]
         done, first = 0, self._driver.samples
@@ -432,7 +439,7 @@ class RayBank:
                 send(3)  # for the time in which the driver works
                 rows, (samples, _) = blocks[done], sent.popleft()
                 arrays = {name: array[rows] for name, array in trace.items()}
-                self._finish(samples, answers, None if past is None else past[rows], arrays)
+                self._finish(samples, answers, None if past is None else past[rows], arrays, delay)
                 done += 1
         except BaseException:
             self._apart = True
@@ -453,13 +460,14 @@ class RayBank:
         answers: Sequence[tuple[dict[str, Floats], Snapshot | None]],
         past: Floats | None,
         trace: dict[str, Floats],
+        delay: float,
     ) -> None:
         """Let the driver learn a block."""
         records, snapshots = zip(*answers, strict=True)
         packs = [shard.packs for shard in self._shards]
         with defer_signals():  # shards and driver must fit together
             self._driver.learn_elsewhere(
-                *samples, past, trace, list(zip(packs, records, strict=True))
+                *samples, past, trace, list(zip(packs, records, strict=True)), delay
             )
             self._dropped = self._by_slot([record["dropped"] for record in records])
             self._step_ratio = self._by_slot([record["step_ratio"] for record in records])

@@ -134,6 +134,7 @@ def describe_shard(whole: Description, packs: Sequence[int], block: int) -> Desc
         "threads": 1,
         "combiner": ("Uniform", {}),
         "first_weights": [1.0 / count] * count,
+        "late_prices": [1.0] * count,
         "on_simplex": True,
         "needs_values": False,
         "sums_weights": False,
