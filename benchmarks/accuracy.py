@@ -231,10 +231,6 @@ def main(arguments: list[str] | None = None) -> None:
             progress=progress,
             report=lambda so_far: write(so_far, chosen, competitors),
         )
-    for task in TASKS:  # a critical-difference diagram, if there are several streams
-        given = tables.as_given(comparison, task)
-        if given.overall:
-            given.plot_ranks(chosen.out / f"ranks_{task}.png")
     grids = all_tables(comparison, row_range(chosen).long)
     show(grids, explanations(comparison, competitors), chosen.out)
 

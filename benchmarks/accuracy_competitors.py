@@ -35,7 +35,7 @@ from kernelbank.research.competitors import (
 )
 from kernelbank.research.datasets import CLASSIFICATION, REGRESSION, Stream
 from kernelbank.research.results import Result, sample_losses
-from kernelbank.research.significance import diebold_mariano
+from kernelbank.research.significance import standard_error
 
 _SEED = 42
 _CLIP = 10.0
@@ -87,7 +87,7 @@ def _run_auto_bank(skip: int, seed: int, stream: Stream) -> CompetitorRun:
         y, lower, upper = (np.nan_to_num(a)[skip:] for a in (stream.y, trace.lower, trace.upper))
         inside = ((lower <= y) & (y <= upper)).astype(np.float64)
         figures["coverage"] = float(inside.mean())
-        figures["coverage_error"] = diebold_mariano([inside]).standard_error
+        figures["coverage_error"] = standard_error([inside])
         figures["interval_width"] = float((upper - lower).mean()) / (float(y.std()) or 1.0)
     return replace(run, figures=figures)
 

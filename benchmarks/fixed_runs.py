@@ -122,13 +122,12 @@ KERNELS = {
     "Periodic": K.Periodic(2.5, width=1.1),
     "Linear": K.Linear(0.7),
     "Polynomial": K.Polynomial(3, offset=0.5, scale=0.3),
-    "Spline": K.Spline(),
     "Custom": K.Custom(cauchy),
     "sum": K.Gaussian(0.5) + 0.25 * K.Linear(1.0),
     "product": K.Gaussian(2.0) * (K.Periodic(1.5, 1.0) + K.Custom(cauchy)),
     "ActiveDims": K.ActiveDims(K.Gaussian(0.8) + 0.5 * K.Linear(0.3), [0]),
     "Additive of order 1": K.Additive(K.Gaussian(0.6), 1),
-    "Additive": K.Additive(K.Matern(1.1), 2) + K.ActiveDims(K.Spline(), [0]),
+    "Additive": K.Additive(K.Matern(1.1), 2) + K.ActiveDims(K.Polynomial(), [0]),
 }
 
 
@@ -150,7 +149,6 @@ LOSSES = {
     "hinge": (kb.losses.Hinge(), True),
     "squared hinge": (kb.losses.SquaredHinge(), True),
     "poisson": (kb.losses.Poisson(0.2), False),
-    "poisson rate": (kb.losses.PoissonRate(0.5), False),
     "custom": (
         kb.losses.Custom(fourth_power, fourth_power_derivative, curvature=None, name="fourth"),
         False,
@@ -210,7 +208,6 @@ TREE = S(K.TreeKernel(0.7, 6), L.PartitionTree(nodes=31, split_after=5))
 LEARNERS = {
     "FixedBudgetKRLS": L.FixedBudgetKRLS(budget=12, ridge=0.02),
     "FixedBudgetKRLS label_rate": L.FixedBudgetKRLS(budget=12, ridge=0.02, label_rate=0.1),
-    "Forgetron": L.Forgetron(budget=9),
     "FourierRLS": L.FourierRLS(features=12, ridge=0.05),
     "FourierRLS forgetting": L.FourierRLS(features=12, ridge=0.05, forgetting=0.98),
     "FourierRLS prior": L.FourierRLS(features=12, ridge=0.05, forgetting=0.98, forget="prior"),
@@ -231,9 +228,6 @@ LEARNERS = {
     "Norma": L.Norma(0.05, 30),
     "Norma inverse_sqrt": L.Norma(0.2, 30, step_size="inverse_sqrt"),
     "Norma adagrad": L.Norma(0.2, 30, step_size="adagrad"),
-    "NystromSGD": L.NystromSGD(landmarks=15, learning_rate=0.2, novelty=0.01),
-    "POLK": L.POLK(0.2, compression=0.05, budget=20),
-    "Projectron": L.Projectron(tolerance=0.3, budget=15),
     "QKLMS": L.QKLMS(0.1, quantization=0.3, budget=25),
     "SlidingWindowKRLS": L.SlidingWindowKRLS(budget=15, ridge=0.02),
 }
@@ -321,13 +315,12 @@ def component_banks():
             lambda loss=loss, **more: kb.KernelBank(grid, loss=loss, **more),
         )
     for name, learner in LEARNERS.items():
-        if name not in ("Forgetron", "Projectron"):  # for labels only, below
-            yield (
-                f"learner {name}",
-                "numbers",
-                lambda m=learner, **more: kb.KernelBank(three, m, **more),
-            )
-    for name in ("KRLS", "FourierRLS", "Projectron", "Forgetron", "KLMS", "Norma"):
+        yield (
+            f"learner {name}",
+            "numbers",
+            lambda m=learner, **more: kb.KernelBank(three, m, **more),
+        )
+    for name in ("KRLS", "FourierRLS", "KLMS", "Norma"):
         yield (
             f"logistic {name}",
             "labels",

@@ -130,7 +130,7 @@ REFIT = 250
 
 
 def refitted_trees(X: np.ndarray, y: np.ndarray, delay: int) -> np.ndarray:
-    """(n,): predictions of extremely randomized trees, grown on the rows whose targets have come."""
+    """(n,): predictions of extremely randomized trees, grown where targets have come."""
     from sklearn.ensemble import ExtraTreesRegressor
 
     out = np.full(len(y), np.nan)

@@ -136,7 +136,7 @@ def test_best_rival_is_first_close_or_ahead_and_the_worst_ratio_stands_first():
     for stream, (ours, rival) in losses.items():
         rows += [result_row(stream, "autobank", ours), result_row(stream, "arf", rival, RIVAL)]
         rows.append(result_row(stream, "paper", 0.1))  # is only shown
-    pairs = accuracy_tables.best_rivals(Comparison("l", 0, 0, (0,), tuple(rows), ()))
+    pairs = accuracy_tables.best_rivals(Comparison("l", 0, (0,), tuple(rows), ()))
     found = [(pair.ours.stream, pair.place, pair.ratio) for pair in pairs]
     assert found == [
         ("d", "no", math.inf),
@@ -243,7 +243,7 @@ def test_summary_of_a_variant_equals_plain_sums():
         for name, values in table.items()
         for index, value in enumerate(values)
     ]
-    comparison = Comparison("normalised error", 0, 0, (0,), tuple(rows), ())
+    comparison = Comparison("normalised error", 0, (0,), tuple(rows), ())
     found = ablation.summarise(comparison, "no trees")
     assert found.geometric_mean == pytest.approx(math.sqrt(1.2 * 0.9))
     assert (found.least, found.most) == (pytest.approx(0.9), pytest.approx(1.2))

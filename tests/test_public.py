@@ -47,6 +47,8 @@ def test_everything_public_is_documented():
 
 
 WITHOUT_EXAMPLE = {"Product", "Scaled", "Sum", "Loss", "Learner", "Combiner"}
+WITHOUT_EXAMPLE |= {"KLMS", "QKLMS", "KNLMS", "FourierSGD"}  # used as Norma is
+WITHOUT_EXAMPLE |= {"SlidingWindowKRLS", "FixedBudgetKRLS", "KRLSTracker"}  # and as KRLS
 COMPONENTS = [
     getattr(module, name)
     for module in MODULES

@@ -26,7 +26,6 @@ from kernelbank.river import (
     KernelBankClassifier,
     KernelBankMultiTargetRegressor,
     KernelBankRegressor,
-    as_slot,
 )
 from support.marks import refuses
 
@@ -238,8 +237,10 @@ def test_river_model_works_as_a_slot():
     rows = [({"x": n % 7, "z": n % 3}, 2.0 * (n % 7) - n % 3) for n in range(160)]
     line = preprocessing.StandardScaler() | linear_model.LinearRegression(optim.SGD(0.1))
     slots = [
-        as_slot(line),
-        as_slot(tree.HoeffdingTreeRegressor()),
+        *(
+            kb.Slot(kb.kernels.NoKernel(), kb.learners.Adapter(model))
+            for model in (line, tree.HoeffdingTreeRegressor())
+        ),
         kb.Slot(kb.kernels.Gaussian(1.0), kb.learners.KRLS()),
     ]
     model = KernelBankRegressor(slots=slots)
@@ -319,8 +320,6 @@ def test_all_parameters_reach_the_bank():
     assert model.bank._config == bank._config
     assert model.bank.bank.slots == bank.bank.slots
     assert repr(model).startswith("KernelBankRegressor (")
-    assert "20 samples" in repr(model)
-    assert model._repr_html_() == model.bank._repr_html_()
     again = model.clone()
     assert again.bank.samples == 0
     assert again._get_params() == model._get_params()
@@ -339,11 +338,11 @@ WRONG = {
         (pd.DataFrame([NEW]), pd.Series([1.0, 2.0]), "'y' must have as many rows"),
     ],
     KernelBankMultiTargetRegressor: [
-        (A_ROW, {"b": 1.0}, r"'y' must have targets from \[7, 'a'\]; got .*targets=\[...\]"),
-        (A_ROW, {"a": "x"}, "target 'a' must be a number, a boolean or None; got 'x'"),
+        (A_ROW, {"b": 1.0}, r"'y' must have the targets '7', 'a'"),
+        (A_ROW, {"a": "x"}, "'y' must hold numbers for 'a'; got 'x'"),
         (A_ROW, {"a": np.inf}, "'y' must be finite"),
         (A_ROW, 3.0, "'y' must be a dictionary"),
-        (pd.DataFrame([A_ROW]), pd.DataFrame({"b": [1.0]}), "'y' must have targets from"),
+        (pd.DataFrame([A_ROW]), pd.DataFrame({"b": [1.0]}), "'y' must have the targets"),
     ],
 }
 

@@ -77,16 +77,6 @@ def run_saved(case, moment, path):
     return run_continued(case, moment, again)
 
 
-def run_after_reset(case, moment, path):
-    """A KernelBank that has learned something else before; an AutoBank cannot be reset."""
-    bank = case.make(kb.engines.Threads(2))
-    if isinstance(bank, kb.KernelBank):
-        bank.run(case.X[::-1], case.y[::-1])
-        bank.predict_one(case.X[0])
-        bank.reset()
-    return bank, [bank.run(case.X, case.y, record="all")]
-
-
 WAYS = {
     "in blocks": run_in_blocks,
     "one by one": run_one_by_one,
@@ -94,7 +84,6 @@ WAYS = {
     "copied": run_copied,
     "pickled": run_pickled,
     "saved and loaded": run_saved,
-    "after a reset": run_after_reset,
 }
 
 

@@ -41,12 +41,10 @@ WRONG = {
     L.EpsilonInsensitive: {"epsilon": [-1]},
     L.Pinball: {"quantile": [1]},
     L.Poisson: {"smoothing": [-1]},
-    L.PoissonRate: {"smoothing": [0]},
     L.Custom: {
         "value_function": [1, 0, True, 1.5, -1],
         "derivative_function": [None, 5],
         "curvature": [-1],
-        "targets": [3],
     },
     M.Norma: {"learning_rate": [0, np.inf], "budget": [0]},
     M.KLMS: {"step_size": ["sqrt"]},

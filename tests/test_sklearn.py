@@ -234,14 +234,3 @@ def test_frames_keep_feature_names(frame_of, estimator):
     refuses("feature names", lambda: estimator.predict(frame_of(X, ["north", "east", "south"])))
     with pytest.raises(ValueError, match="feature names"):
         estimator.partial_fit(frame_of(X, ["north", "south", "west"]), y)
-
-
-def test_notebook_shows_the_bank_below_the_diagram():
-    estimator = KernelBankRegressor(**QUICK)
-    assert "kernelbank-status" not in estimator._repr_mimebundle_()["text/html"]
-    estimator.fit(*rows())
-    shown = estimator._repr_mimebundle_()
-    assert shown["text/plain"] == repr(estimator)
-    assert estimator.bank_._repr_html_() in shown["text/html"]
-    with sklearn.config_context(display="text"):
-        assert "text/html" not in estimator._repr_mimebundle_()

@@ -7,7 +7,6 @@ import numpy as np
 from river import datasets, tree
 
 import kernelbank as kb
-from kernelbank.river import as_slot
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--out", type=Path, default=Path(__file__).parent)
@@ -19,7 +18,8 @@ learner = kb.learners.KRLSTracker(budget=50)
 slots = {f"width {w:g}": kb.Slot(kb.kernels.Gaussian(w), learner) for w in (0.5, 1, 2, 4, 8)}
 slots["line"] = kb.Slot(kb.kernels.Linear(1.0), kb.learners.LinearRLS(forgetting=0.99))
 without = kb.AutoBank(slots=slots.values()).run(X, y, record="all")
-slots["River's tree"] = as_slot(tree.HoeffdingAdaptiveTreeRegressor(seed=1))
+model = kb.learners.Adapter(tree.HoeffdingAdaptiveTreeRegressor(seed=1))
+slots["River's tree"] = kb.Slot(kb.kernels.NoKernel(), model)
 bank = kb.AutoBank(slots=slots.values())
 trace = bank.run(X, y, record="all")
 

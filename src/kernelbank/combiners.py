@@ -282,11 +282,9 @@ class FixedShare(Combiner):
     """Exponential weights for a stream whose best slot changes.
 
     v_p proportional to w_p exp(-learning_rate * loss of the prediction of slot p), and then
-    w_p = (1 - share) v_p + share / P, over the P slots that have not failed: each slot gives
-    a share of its weight, which is divided equally. So no weight falls below share / P, and a slot
-    that becomes the best recovers after about log(P / share) / (rate * its lead) samples.
-    (Herbster and Warmuth divide it among the other slots only: the same with another share.)
-    `bank.evidence()` shows the posterior v of the last sample.
+    w_p = (1 - share) v_p + share / P, over the P slots that have not failed. So no weight falls
+    below share / P, and a slot that becomes the best recovers after about
+    log(P / share) / (rate * its lead) samples. `bank.evidence()` shows the posterior v.
 
     Parameters
     ----------
@@ -468,10 +466,8 @@ class OMKR(Combiner):
 
     w <- w - rate * gradient in w of [sum over the window of l(w'f(x_i), y_i) + sum_p a_p w_p^2],
     starting from w = 0; the weights are not on the simplex. The rate of round n is
-    max(learning_rate * 2^-floor((n - 1) / halve_every), least_rate). A step that raises the cost it
-    should lower, because its rate exceeds 2 g'g / g'H g, with g the gradient and
-    H = curvature of the loss * F'F + 2 diag(a), F the values of the slots on the window, is warned
-    of.
+    max(learning_rate * 2^-floor((n - 1) / halve_every), least_rate): too large a rate for the scale
+    of the targets lets the weights diverge (docs/combiners.md).
 
     Parameters
     ----------
@@ -596,16 +592,12 @@ class RobustStacking(_Stacked):
         sum_i d^(n-i) c_i (v'f_i - y_i)^2 + ridge L |v|^2  on the simplex,
         c_i = 1 / (s_i + r_i^2 / degrees_of_freedom),  s_i = discounted mean of r_1^2 .. r_i^2,
 
-    with L = min_p of the sum for slot p alone: samples count as in a likelihood of Student's t with
-    these degrees of freedom, whose scale follows the errors. Where errors come in bursts, a few
-    samples decide about the weights of `Stacking`, and say little more than others here. Where rare
-    samples matter most, the second weights neglect them. So the weights are q v + (1 - q) w, with w
-    those of `Stacking`, and
+    with L = min_p of the sum for slot p alone. The weights are q v + (1 - q) w, with w those of
+    `Stacking`, and, with the discounted sums R_v and R_w of the squared errors of both,
 
-        q = 1/2 + 5/2 (1 - R_v / R_w) within 0 and 1,
+        q = 1/2 + 5/2 (1 - R_v / R_w) within 0 and 1.
 
-    where R_v and R_w are the discounted sums of the squared errors of both. Not for labels: there
-    the large errors are all that counts.
+    For streams whose errors come in bursts, not for labels: docs/combiners.md says why.
 
     Parameters
     ----------
@@ -657,11 +649,10 @@ class Joint(Combiner):
     - "window": the slots' values on the window, after learning; this is the cost of the bank;
     - "prequential": their predictions of the last `horizon` samples, each made before learning.
 
-    The weights are solved for after every sample, from the weights before it, until a certificate
-    holds: an upper bound of cost(w) - least cost, at most tolerance * scale, as for `Stacking`. The
-    bound is the Frank-Wolfe gap max_p gradient'(w - e_p); for losses with kinks (no `curvature`)
-    the slopes are averaged around each prediction, and the possible error of the averaging is
-    added. It is valid for every convex loss, also if `steps` did not suffice to reduce it.
+    The weights are solved for as for `Stacking`, with the same certificate. For losses with kinks
+    (no `curvature`) the slopes are averaged around each prediction, and the possible error of the
+    averaging is added to the gap: it is a bound for every convex loss, also if `steps` did not
+    suffice to reduce it.
 
     Parameters
     ----------

@@ -37,10 +37,8 @@ __all__ = [
     "Product",
     "RationalQuadratic",
     "Scaled",
-    "Spline",
     "Sum",
     "TreeKernel",
-    "feature_counts",
     "feature_map",
 ]
 
@@ -87,11 +85,6 @@ class Kernel(check.Settings):
         return any(part.in_python for part in self.parts)
 
     @cached_property
-    def non_negative(self) -> bool:
-        """Whether it, or a part of it, is defined for non-negative inputs only."""
-        return any(part.non_negative for part in self.parts)
-
-    @cached_property
     def structure_key(self) -> tuple[object, ...]:
         """Kernels with equal keys differ only in constants, and are computed together."""
         return (type(self).__name__, *(part.structure_key for part in self.parts))
@@ -109,20 +102,11 @@ class Kernel(check.Settings):
         for part in self.parts:
             part.check_width(width, name)
 
-    def check_inputs(self, X: Floats, name: str) -> None:
-        """Refuse inputs for which the kernel is not defined."""
-        for part in self.parts:
-            part.check_inputs(X, name)
-        if self.non_negative and not self.parts:
-            refuse_negative(self, X, name)
-
     def __call__(self, X: object, Z: object) -> Floats:
         require_kernel("kernel", self, type(self).__name__)
         left = check.samples(X, None)
         right = check.samples(Z, left.shape[1], "Z")
         self.check_width(left.shape[1], "X")
-        self.check_inputs(left, "X")
-        self.check_inputs(right, "Z")
         return kernel_matrix(self, left, right)
 
     def __add__(self, other: object) -> Kernel:
@@ -138,13 +122,6 @@ class Kernel(check.Settings):
 def kernel_matrix(kernel: Kernel, X: Floats, Z: Floats) -> Floats:
     """(n, m): the kernel values of (n, d) and (m, d) inputs, as slots compute them; unchecked."""
     return _core.kernel_matrix(kernel.core_spec(X.shape[1]), X, Z)
-
-
-def refuse_negative(kernel: Kernel, X: Floats, name: str) -> None:
-    """Refuse inputs below 0."""
-    if X.size and X.min() < 0:
-        remedy = "Shift or rescale the inputs, or use another kernel."
-        raise check.refuse(name, f"be non-negative for {kernel!r}", float(X.min()), remedy)
 
 
 def require_kernel(name: str, value: object, owner: str, *, pairwise: bool = True) -> Kernel:
@@ -288,9 +265,6 @@ class ActiveDims(Kernel):
             raise check.refuse(name, rule, width, remedy)
         self.base.check_width(len(self.coordinates), name)
 
-    def check_inputs(self, X: Floats, name: str) -> None:
-        self.base.check_inputs(X[:, list(self.coordinates)], name)
-
 
 def _on_coordinates(spec: CoreSpec, coordinates: tuple[int, ...]) -> CoreSpec:
     """A kernel of inputs that are these coordinates, as a kernel of all coordinates."""
@@ -381,10 +355,6 @@ class Additive(Kernel):
 
     def check_width(self, width: int, name: str) -> None:
         self.base.check_width(min(self.order, width), name)
-
-    def check_inputs(self, X: Floats, name: str) -> None:
-        if self.non_negative:  # every coordinate is one of the base's in some subset
-            refuse_negative(self, X, name)
 
 
 # --- the kernels of the field ---------------------------------------------------------------------
@@ -577,22 +547,6 @@ class Polynomial(Elementary):
     def formula(self) -> Formula:
         constants = (self.scale, self.offset, float(self.degree))
         return "polynomial", "dot_product", 0.0, constants
-
-
-@dataclass(frozen=True)
-class Spline(Elementary):
-    """The cubic smoothing spline: k(x, t) = prod_k (1 + x_k t_k + m^2 (3 M - m) / 6).
-
-    m and M are the smaller and the larger of x_k and t_k, which must be non-negative (Wahba, 1990).
-
-    >>> Spline()([[1.0]], [[2.0]]).round(4).tolist()
-    [[3.8333]]
-    """
-
-    non_negative = True
-
-    def formula(self) -> Formula:
-        return "identity", "spline_product", 0.0, ()
 
 
 # --- kernels of particular learners ---------------------------------------------------------------
@@ -847,10 +801,6 @@ def feature_counts(kernel: Kernel, count: int, dimension: int) -> tuple[int, int
     """Numbers of trigonometric features, and of all features, of a map, with padding.
 
     Equal for kernels of equal structure, so that their slots can share an array.
-
-    >>> import kernelbank as kb
-    >>> feature_counts(kb.kernels.Gaussian(1.0) + kb.kernels.Linear(), 100, dimension=5)
-    (104, 112)
     """
     owner = "feature_map"
     require_kernel("kernel", kernel, owner)

@@ -28,7 +28,6 @@ __all__ = [
     "Loss",
     "Pinball",
     "Poisson",
-    "PoissonRate",
     "Squared",
     "SquaredHinge",
 ]
@@ -225,46 +224,6 @@ class Poisson(Loss):
 
 
 @dataclass(frozen=True)
-class PoissonRate(Loss):
-    """For counts y, with f the rate itself: f - y log f for f > 0, infinite elsewhere.
-
-        l(f, y) = f - y log f - (y - y log y)  for f > 0 (for y = 0: f, for f >= 0),
-
-    and what a bank uses is its Moreau envelope, as for `Poisson`, which is finite for all f. A
-    prediction may be a little below 0: take 0 for it. Where the rate is not well above `smoothing`,
-    predictions are too low: lower it, or use `Poisson`. Second-order methods keep the large
-    curvature of early samples near 0, and then learn slowly.
-
-    Parameters
-    ----------
-    smoothing : positive number, in the units of the target.
-
-    >>> PoissonRate().value([2.0, 0.0, -1.0], 0.0).round(3).tolist()
-    [1.95, 0.0, 5.0]
-    """
-
-    core_name = "poisson_rate"
-    smoothing: float = check.number_field(0.1, above=0)
-    targets = (0.0, np.inf)
-
-    @property
-    def curvature(self) -> float:  # type: ignore[override]
-        """1 / smoothing."""
-        return 1 / self.smoothing
-
-
-def _interval(name: str, ends: Any, owner: str) -> tuple[float, float]:
-    """Two numbers, the first one smaller; they may be infinite."""
-    try:
-        low, high = (float(end) for end in ends)
-    except (TypeError, ValueError):
-        low = high = np.nan
-    if not low < high:
-        raise check.refuse(name, "be an interval", ends, "Give its two ends: (0, np.inf).", owner)
-    return low, high
-
-
-@dataclass(frozen=True)
 class Custom(UsersFunctions, Loss):
     """A user's own convex loss, finite for all predictions, from NumPy functions of f and y.
 
@@ -277,7 +236,6 @@ class Custom(UsersFunctions, Loss):
     derivative_function : its derivative in f, likewise.
     curvature : a bound of the second derivative in f, or None if there is none.
     name : its name in a saved bank; `kb.load(path, components={name: loss})` restores it.
-    targets : the least and the largest target for which the loss is defined.
 
     >>> fourth = Custom(lambda f, y: (f - y) ** 4, lambda f, y: 4 * (f - y) ** 3, name="fourth")
     >>> fourth.value(3.0, 1.0), fourth.derivative(3.0, 1.0)
@@ -294,10 +252,6 @@ class Custom(UsersFunctions, Loss):
         None, "Give a bound of the second derivative, or None.", least=0
     )
     name: str = ""
-    # Like the functions, the targets are given again when a bank is loaded.
-    targets: tuple[float, float] = field(
-        default=Loss.targets, metadata=callable_field() | {"rule": _interval}
-    )
 
     function_fields: ClassVar[tuple[str, ...]] = ("value_function", "derivative_function")
 

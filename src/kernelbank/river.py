@@ -34,8 +34,6 @@ from .bank.slot import Slot
 from .combiners import Combiner
 from .errors import FeaturesIgnored, InvalidArgument
 from .io.cells import MissingValues
-from .kernels import NoKernel
-from .learners import Adapter
 from .losses import Loss
 from .utils import validation as check
 from .utils.validation import LARGEST, Floats
@@ -52,27 +50,7 @@ __all__ = [
     "KernelBankClassifier",
     "KernelBankMultiTargetRegressor",
     "KernelBankRegressor",
-    "as_slot",
 ]
-
-
-def as_slot(model: Foreign, curvature: float = 0.0) -> Slot:
-    """A River model as one slot of a bank, which weighs it like the other slots.
-
-    The model gets a dictionary {"x0": ..., "x1": ...} of the scaled inputs. See
-    `kb.learners.Adapter` for what a bank needs of it, and for `curvature`.
-
-    >>> import kernelbank as kb
-    >>> from river import tree
-    >>> from kernelbank.river import KernelBankRegressor, as_slot
-    >>> line = kb.Slot(kb.kernels.Linear(1.0), kb.learners.LinearRLS())
-    >>> model = KernelBankRegressor(slots=[line, as_slot(tree.HoeffdingTreeRegressor())])
-    >>> for n in range(100):
-    ...     model.learn_one({"n": n}, 3.0 * n)
-    >>> round(model.predict_one({"n": 100}))
-    300
-    """
-    return Slot(NoKernel(), Adapter(model, curvature))
 
 
 _ENCODE = (
@@ -116,7 +94,7 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
         self._has_warned = False
         gaps = self._bank.missing_values
         fill = np.nan if fill is None else fill
-        self._columns = NamedColumns("feature", "x", _ENCODE, gaps, fill)
+        self._columns = NamedColumns(gaps, fill)
 
     @property
     def bank(self) -> AutoBank:
@@ -175,14 +153,6 @@ class _RiverEstimator(base.Estimator):  # type: ignore[misc]
             self._columns.add(new)
         return self._columns.row(x)
 
-    def __repr__(self) -> str:
-        """The parameters, and the bank once it has learned."""
-        learned = f"\n{self._bank!r}" if self._bank.samples else ""
-        return f"{super().__repr__()}{learned}"
-
-    def _repr_html_(self) -> str:
-        return self._bank.status().html()
-
 
 class KernelBankRegressor(_RiverEstimator, base.MiniBatchRegressor):  # type: ignore[misc]
     """A bank of kernels for regression on streams, with nothing to tune.
@@ -192,21 +162,13 @@ class KernelBankRegressor(_RiverEstimator, base.MiniBatchRegressor):  # type: ig
 
     Parameters
     ----------
-    lags : how many of the last targets are inputs too.
-    size : "small", "default" or "large": how many slots and features, so how much time.
-    slots : a list of `kb.Slot` of your own instead of the default ones; `as_slot` makes one of a
-        River model.
-    combiner : the rule for the weights.
-    loss : the loss to minimise, on the target in its standard deviations.
-    window : how many recent rows are in a cost.
-    regularization : weight of half the squared norm in the cost.
-    scaling : some of "standard", "asinh", "rank", "none": how inputs are scaled for the slots.
-    engine : "serial" or "threads"; same bits.
+    lags, size, combiner, loss, window, regularization, engine, seasons, missing : as of
+        `kb.AutoBank`.
+    slots : likewise. A River model as a slot: `kb.learners.Adapter`.
+    scaling : `scalings` of `kb.AutoBank`.
     absent : the value of a feature that is absent; None means that it is missing.
     most_features : how many features may become columns.
     seed : whole number from which random features and random cuts follow.
-    seasons : periods in rows, such as 24 or (24, 168), "auto" to find them, or None.
-    missing : values that mean that there is none, such as -999 or (-999, "NA").
 
     >>> from river import datasets, evaluate, metrics
     >>> from kernelbank.river import KernelBankRegressor
@@ -245,9 +207,8 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
 
     Parameters
     ----------
-    lags : how many of the last targets are inputs too, of all targets.
-    size, slots, combiner, loss, window, regularization, scaling : as of `KernelBankRegressor`.
-    engine, absent, most_features, seed, seasons, missing : likewise.
+    lags, size, slots, combiner, loss, window, regularization : as of `KernelBankRegressor`.
+    scaling, engine, absent, most_features, seed, seasons, missing : likewise.
     targets : the names of all targets; by default the first learned row has all of them.
 
     >>> from kernelbank.river import KernelBankMultiTargetRegressor
@@ -263,68 +224,44 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
     def __init__(self, *, targets: Iterable[Hashable] | None = None, **settings: Any) -> None:
         super().__init__(**settings)
         self.targets, self.settings = targets, settings  # River asks for these names
-        remedy = "Give a number, or leave the target out where it is missing."
-        self._targets = NamedColumns("target", "y", remedy, self._bank.missing_values)
+        self._names: tuple[Hashable, ...] = ()
         if targets is not None:
             is_list = isinstance(targets, Iterable) and not isinstance(targets, str)
-            names = list(targets) if is_list else []
-            if not names or len(set(names)) < len(names):
+            self._names = tuple(targets) if is_list else ()
+            if not self._names or len({*map(str, self._names)}) < len(self._names):
                 remedy = 'Give a list of different names, such as ["load", "price"], or None.'
                 raise check.refuse("targets", "be a list of different names", targets, remedy)
-            self._targets.add(names)
+            self._bank.name_targets([str(name) for name in self._names])
 
     @property
     def target_names(self) -> tuple[Hashable, ...]:
         """The names of the targets, in the order of the bank's; empty before the first row."""
-        return self._targets.names
+        return self._names
 
     def learn_one(self, x: Features, y: Any, **kwargs: object) -> None:
         """Learn a row. If `predict_one` was called for it before, that prediction is scored."""
-        new = self._new_targets(y)
-        values = self._targets.row(y, new)
-        if len(values) == 1 and np.isnan(values[0]):
-            return  # there is nothing to learn
-        with defer_signals():  # the bank, its columns and its targets change together
-            super().learn_one(x, self._named(new, values))
-            self._targets.add(new)
-
-    def _new_targets(self, y: Any) -> list[Hashable]:
-        """The names in a first row or frame, sorted; later ones must have the same."""
-        new, names = self._targets.new(y), list(self._targets.names)
-        if new if names else not new:
-            rule = f"have targets from {names}" if names else "have a target"
-            remedy = "Name all targets that may come: targets=[...]; some may be missing in a row."
-            shown = y if isinstance(y, Mapping) else list(y.columns)
-            raise check.refuse("y", rule, shown, remedy)
-        return new
-
-    def _named(self, new: list[Hashable], values: Floats) -> object:
-        """The targets of a row; the first one gives the bank their names."""
-        if len(values) == 1:
-            return float(values[0])
-        texts = [str(name) for name in (*self._targets.names, *new)]
-        if self._bank.samples or len(set(texts)) < len(texts):
-            return values
-        return dict(zip(texts, values.tolist(), strict=True))
+        names = self._names_of(y)
+        super().learn_one(x, y if self._names else {name: y[name] for name in names})
+        self._names = names
 
     def learn_many(self, X: Foreign, y: Foreign) -> None:
         """Learn the rows of a data frame, with a frame of targets, as `learn_one` would."""
-        if not len(X):
-            return
-        new = self._new_targets(y)
-        rows = self._targets.rows(y, new)
-        if rows.shape[1] == 1:
-            present = ~np.isnan(rows[:, 0])
-            X, rows = X[present], rows[present]
-        try:
-            super().learn_many(X, rows)
-        finally:
-            if self._bank.samples:
-                self._targets.add(new)
+        if len(X):
+            names = self._names_of(y)
+            super().learn_many(X, y if self._names else y[[*names]])
+            self._names = names
+
+    def _names_of(self, y: Any) -> tuple[Hashable, ...]:
+        """The names of the targets; those of a first row or frame are sorted."""
+        if not hasattr(y, "keys") or not len(y.keys()):
+            remedy = "Give a dictionary, or a data frame, from names of targets to numbers."
+            if not (self._names and isinstance(y, Mapping)):
+                raise check.refuse("y", "be a dictionary", y, remedy)
+        return self._names or tuple(sorted(y.keys(), key=_by_kind))
 
     def predict_one(self, x: Features) -> dict[Hashable, float]:
         """The prediction for each target; 0 before its first value is known, as in River."""
-        query, names = self._query(x), self._targets.names
+        query, names = self._query(x), self._names
         predictions = np.atleast_1d(self._bank.predict_one(query))
         if not self._bank.samples:
             return dict.fromkeys(names, 0.0)
@@ -335,7 +272,7 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
     ) -> dict[Hashable, tuple[float, float]]:
         """For each target the ends of an interval that holds it with this probability."""
         intervals = self._bank.predict_interval_one(self._query(x), coverage)
-        names = self._targets.names
+        names = self._names
         if not self._bank.samples:
             return dict.fromkeys(names, (np.nan, np.nan))
         return dict(zip(names, map(tuple, np.reshape(intervals, (-1, 2)).tolist()), strict=True))
@@ -344,7 +281,7 @@ class KernelBankMultiTargetRegressor(_RiverEstimator, base.MultiTargetRegressor)
         """A frame of predictions, one column per target, with the frame's index."""
         import pandas as pd
 
-        names = list(self._targets.names)
+        names = list(self._names)
         predictions: Floats | float = 0.0
         if len(X) and self._bank.samples:
             predictions = np.nan_to_num(self._bank.predict(self._columns.rows(X)))
@@ -360,10 +297,8 @@ class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: 
 
     Parameters
     ----------
-    lags : how many of the last labels are inputs too.
-    loss : the loss to minimise, on labels of -1 and 1.
-    size, slots, combiner, window, regularization, scaling : as of `KernelBankRegressor`.
-    engine, absent, most_features, seed, seasons, missing : likewise.
+    lags, size, slots, combiner, loss, window, regularization : as of `KernelBankRegressor`.
+    scaling, engine, absent, most_features, seed, seasons, missing : likewise.
 
     >>> from river import datasets, evaluate, metrics
     >>> from kernelbank.river import KernelBankClassifier
@@ -397,27 +332,15 @@ class KernelBankClassifier(_RiverEstimator, base.MiniBatchClassifier):  # type: 
 
 
 class NamedColumns:
-    """Maps features, or targets, by name to columns, in the order in which they were added.
+    """Maps features by name to columns, in the order in which they were added.
 
     New names of one row are sorted, so the order of a dictionary does not matter.
 
-    Parameters
-    ----------
-    what, argument : "feature" in "x", or "target" in "y".
-    remedy : what to do about a value that is not a number.
     missing : values that mean that there is none, beside None and NaN.
-    fill : the value of an absent feature or target.
+    fill : the value of an absent feature.
     """
 
-    def __init__(
-        self,
-        what: str,
-        argument: str,
-        remedy: str,
-        missing: MissingValues | None,
-        fill: float = np.nan,
-    ) -> None:
-        self._what, self._argument, self._remedy = what, argument, remedy
+    def __init__(self, missing: MissingValues | None, fill: float) -> None:
         self._missing, self._fill = missing, fill
         self._index: dict[Hashable, int] = {}
 
@@ -465,7 +388,7 @@ class NamedColumns:
     def _number(self, name: Hashable, value: Foreign) -> float:
         if value is None or np.ma.is_masked(value) or means_none(value, self._missing):
             return np.nan
-        rule, shown, remedy = "be a number, a boolean or None", repr(value), self._remedy
+        rule, shown, remedy = "be a number, a boolean or None", repr(value), _ENCODE
         try:
             if not isinstance(value, (str, bytes)):
                 return float(value)
@@ -474,12 +397,12 @@ class NamedColumns:
         except OverflowError:
             rule, shown = f"be finite and at most {LARGEST:g} in size", "a number beyond all floats"
             remedy = "Repair it, or leave it out if it is missing."
-        raise InvalidArgument(f"{self._what} {name!r} must {rule}; got {shown}. {remedy}") from None
+        raise InvalidArgument(f"feature {name!r} must {rule}; got {shown}. {remedy}") from None
 
     def _checked_row(self, values: Foreign) -> Mapping[Hashable, object]:
         if not isinstance(values, Mapping):
-            remedy = f"Give a dictionary from names of {self._what}s to numbers."
-            raise check.refuse(self._argument, "be a dictionary", values, remedy)
+            remedy = "Give a dictionary from names of features to numbers."
+            raise check.refuse("x", "be a dictionary", values, remedy)
         return values
 
     def _with(self, new: Iterable[Hashable]) -> dict[Hashable, int]:

@@ -114,20 +114,6 @@ class _SklearnEstimator(BaseEstimator):  # type: ignore[misc]
             return rows
         return np.where(np.isnan(rows), self.bank_.input_ranges()[:, 0], rows)
 
-    def _repr_mimebundle_(self, **kwargs: object) -> dict[str, str]:
-        """scikit-learn's diagram, and the bank once there is one."""
-        shown: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in shown:
-            shown["text/html"] += self._bank_html()
-        return shown
-
-    def _repr_html_inner(self) -> str:
-        """The same as HTML alone."""
-        return str(super()._repr_html_inner()) + self._bank_html()
-
-    def _bank_html(self) -> str:
-        return self.bank_.status().html() if hasattr(self, "bank_") else ""
-
 
 class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[misc]
     """A bank of kernels for regression, with nothing to tune.
@@ -137,19 +123,10 @@ class KernelBankRegressor(RegressorMixin, _SklearnEstimator):  # type: ignore[mi
 
     Parameters
     ----------
-    lags : how many of the last targets are inputs too. `predict` then takes its rows as the next of
-        the stream, in their order.
-    seasons : periods in rows, such as 24 or (24, 168), "auto" to find them, or None. `predict` then
-        takes its rows as the next of the stream too.
-    size : "small", "default" or "large": how many slots and features, so how much time.
-    slots : a list of `kb.Slot` of your own instead of the default ones.
-    combiner : the rule for the weights; by default `kb.combiners.RobustStacking`.
-    loss : the loss to minimise, on the target in its standard deviations.
-    window : how many recent rows are in a cost.
-    regularization : weight of half the squared norm in the cost.
-    scaling : some of "standard", "asinh", "rank", "none": how inputs are scaled for the slots.
-    missing : numbers that mean that there is none, such as -999, in inputs and targets.
-    engine : "serial" or "threads"; same bits.
+    lags, seasons : as of `kb.AutoBank`. With them `predict` takes its rows as the next of the
+        stream, in their order.
+    size, slots, combiner, loss, window, regularization, missing, engine : likewise.
+    scaling : `scalings` of `kb.AutoBank`.
     shuffle : whether `fit` learns the rows in random order, for rows that have no order in time.
     random_state : from which random features, random cuts and random order follow. 0 by default, so
         that results repeat; None draws anew.
@@ -219,10 +196,8 @@ class KernelBankClassifier(ClassifierMixin, _SklearnEstimator):  # type: ignore[
 
     Parameters
     ----------
-    lags : how many of the last labels are inputs too.
-    loss : the loss to minimise, on labels of -1 and 1.
-    seasons, size, slots, combiner, window, regularization : as of `KernelBankRegressor`.
-    scaling, missing, engine, shuffle, random_state : likewise.
+    lags, seasons, size, slots, combiner, loss, window : as of `KernelBankRegressor`.
+    regularization, scaling, missing, engine, shuffle, random_state : likewise.
 
     Attributes
     ----------

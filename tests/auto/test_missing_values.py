@@ -116,4 +116,3 @@ def test_it_is_saved_with_the_bank():
         other.run(MARKED[30:], Y[30:])
     assert_same_state(again, bank)
     assert again.missing_values == bank.missing_values
-    assert "missing" in dict(bank.status().settings)

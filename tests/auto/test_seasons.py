@@ -154,7 +154,6 @@ def test_a_found_season_is_told():
     assert [(change.row, change.period) for change in actual] == [(200, 24)]
     assert "season of 24 rows" in bank.status().notes["last change"] or len(bank.ledger.changes) > 1
     assert bank.status().notes["seasons"] == "24 rows"
-    assert bank.status().settings["seasons"] == "auto"
 
 
 @pytest.mark.parametrize(

@@ -134,14 +134,6 @@ def test_wrong_record_is_refused():
     assert bank.samples == 140
 
 
-def test_inputs_outside_the_domain_of_a_kernel_are_refused():
-    bank = kb.KernelBank([K.Gaussian(1.0), 2.0 * K.Spline() + K.Linear()])
-    refuses("'X' must be non-negative for", bank.run, [1.0, -0.5], [0.0, 0.0])
-    refuses("'x' must be non-negative for", bank.learn_one, -0.5, 0.0)
-    refuses("'x' must be non-negative for", bank.predict_one, -0.5)
-    assert bank.samples == 0
-
-
 def assert_untouched(bank, before, samples):
     after = bank.state()
     assert before.keys() == after.keys()

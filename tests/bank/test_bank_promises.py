@@ -108,8 +108,6 @@ def test_cumulative_metrics_continue_across_calls_of_run():
     predictions = np.concatenate([first.predictions, second.predictions])
     assert (losses == (predictions - y) ** 2).all()
     assert ledger.mean_loss == ledger.loss / 50
-    gaps = np.concatenate([first.bound_gap, second.bound_gap])
-    assert ledger.bound_gap == np.cumsum(gaps)[-1]
     assert "50 samples" in repr(ledger)
 
 
@@ -155,7 +153,6 @@ def test_ledger_since_a_copy_has_the_sums_of_the_trace():
     assert part.cumulative_cost == pytest.approx(trace.cost.sum(), rel=1e-9)
     assert part.loss == pytest.approx(trace.loss.sum(), rel=1e-9)
     assert part.mean_loss == pytest.approx(trace.loss.mean(), rel=1e-9)
-    assert part.bound_gap == pytest.approx(trace.bound_gap.sum(), rel=1e-9)
     assert part.slot_cumulative_cost == pytest.approx(trace.slot_cost.sum(axis=0), rel=1e-9)
     assert part.slot_mean_loss == pytest.approx(trace.slot_loss.mean(axis=0), rel=1e-9)
     assert part.regret == pytest.approx(naive.best_slot(trace.cost, trace.slot_cost), rel=1e-9)
@@ -195,7 +192,7 @@ def test_only_an_earlier_ledger_of_the_same_size_is_taken():
     refuses("earlier ledger", lambda: bank.fresh().ledger.since(later))
 
 
-def test_outputs_of_a_trace_have_names_and_gaps_of_their_own():
+def test_outputs_of_a_trace_have_names_of_their_own():
     x = np.arange(40) / 4
     bank = kb.KernelBank(kb.gaussian_grid(0.5, 4, 3), outputs=2)
     trace = bank.run(x, np.column_stack([np.sin(x), np.cos(x)]))
@@ -203,10 +200,6 @@ def test_outputs_of_a_trace_have_names_and_gaps_of_their_own():
     assert repr(trace).startswith("Trace(40 samples, 2 outputs; predictions")
     assert np.array_equal(trace.of_output("output 1").loss, trace.loss[:, 1])
     refuses(r"'output' of of_output .*'output 0', 'output 1'", trace.of_output, 2)
-    gap = trace.jensen_gap()
-    assert gap.shape == (40, 2)
-    for k in range(2):
-        assert np.array_equal(gap[:, k], trace.of_output(k).jensen_gap())
 
 
 @pytest.mark.parametrize("ridge", [1e-9, 0.01])

@@ -12,7 +12,6 @@ import pytest
 from river import linear_model
 
 import kernelbank as kb
-from kernelbank.errors import KernelBankError
 from support.instances import stream
 
 pytestmark = pytest.mark.filterwarnings("ignore::kernelbank.errors.KernelBankWarning")
@@ -81,34 +80,6 @@ def test_new_bank_and_given_warnings_are_copied():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         pickled(bank).run(X, y)
-
-
-def test_reset_bank_with_other_slots_since_its_start_equals_a_new_one():
-    def make():
-        return kb.KernelBank(kb.gaussian_grid(0.5, 2, 2), kb.learners.FourierRLS(features=8))
-
-    def changed(bank):
-        bank.run(*stream(0, 40, 2))
-        return bank.with_slots(bank.slots, [0, None])  # the new slot draws other features
-
-    used = changed(make())
-    used.reset()
-    assert used.ledger.slot_changes == ()
-    one, other = used.run(*stream(1, 40, 2)), make().run(*stream(1, 40, 2))
-    np.testing.assert_array_equal(one.slot_predictions, other.slot_predictions)
-
-
-def test_reset_before_the_first_sample_works_and_with_models_is_refused():
-    bank = kb.KernelBank()
-    bank.reset()
-    assert bank.samples == 0
-    bank = kb.KernelBank(
-        [kb.kernels.NoKernel()], kb.learners.Adapter(linear_model.LinearRegression())
-    )
-    bank.run([1.0, 2.0], [0.0, 1.0])
-    with pytest.raises(KernelBankError, match="cannot be reset"):
-        bank.reset()
-    assert bank.samples == 2
 
 
 FACTOR, OFFSET = 1.8, -3.5

@@ -52,39 +52,6 @@ def test_truncation_beyond_the_whole_has_no_percentage():
         bank.run([0.0, 1.0, 2.0], [10.0, -10.0, 1.0])
 
 
-def test_omkr_whose_step_is_too_large_says_by_how_much():
-    x = np.arange(40.0)
-    y = 30 * np.sin(x / 5)
-    rule = kb.combiners.OMKR(learning_rate=8e-4, halve_every=1000)
-    kernels, window, ridge = kb.gaussian_grid(0.5, 5, 4), 5, 0.01
-
-    def make(rule):
-        return kb.KernelBank(kernels, Norma(0.05, 40), rule, window=window, regularization=ridge)
-
-    with pytest.warns(kb.errors.UnstableStep, match="the combiner's step is too large") as record:
-        make(rule).run(x, y)
-    message = str(record[0].message)
-    factor = float(message.split("by a factor of ")[1].split(". Such", maxsplit=1)[0])
-    stable = float(message.split("stable one was ")[1].split(":", maxsplit=1)[0])
-    assert abs(factor * stable / 8e-4 - 1) < 0.01
-    # By the definition: rate g'Hg / 2 g'g, from the slots' values on the window and the weights.
-    single, largest = make(rule), 0.0
-    for n in range(40):
-        w = single.weights
-        curvature = single.run(x[n : n + 1], y[n : n + 1]).curvature[0]
-        seen = slice(max(0, n + 1 - window), n + 1)
-        F = single.predict_slots(x[seen])  # (window, P)
-        H = 2 * F.T @ F + 2 * np.diag(curvature)
-        g = H @ w - 2 * F.T @ y[seen]
-        largest = max(largest, 0.5 * 8e-4 * (g @ H @ g) / (g @ g) if g.any() else 0.0)
-    assert abs(largest / factor - 1) < 0.01
-    # A rate that is smaller by that factor never raises the cost of its window.
-    safe = kb.combiners.OMKR(learning_rate=8e-4 / factor / 4, halve_every=1000, least_rate=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", kb.errors.UnstableStep)
-        assert np.isfinite(make(safe).run(x, y).cost).all()
-
-
 def test_bound_of_a_curvature_that_varies_is_no_proof_of_instability():
     x = np.linspace(0, 1, 60)
     with pytest.warns(kb.errors.UnstableStep, match="1 of 1 slots may not be stable"):

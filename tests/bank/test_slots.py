@@ -131,17 +131,9 @@ def test_prediction_before_the_first_sample_is_the_initial_function(learner):
         again = kb.from_bytes(data).run(X, y)
         assert np.array_equal(again.slot_predictions, before.slot_predictions)
         assert np.array_equal(again.slot_cost, before.slot_cost)
-    bank.reset()
-    assert np.array_equal(bank.predict(X), bank.fresh().predict(X))
-    assert bank.predict_one(X[0]) == bank.fresh().predict_one(X[0])
-    again = bank.run(X, y)
+    again = bank.fresh().run(X, y)
     assert np.array_equal(again.slot_predictions, before.slot_predictions)
     assert np.array_equal(again.slot_cost, before.slot_cost)
-
-
-def test_status_shows_that_there_is_an_initial_function():
-    assert kb.KernelBank(KERNELS, initial=start(4)).status().settings["initial"] == "4 points"
-    assert "initial" not in kb.KernelBank(KERNELS).status().settings
 
 
 @pytest.mark.parametrize("learner", [L.FourierSGD(400, 0.1), L.FourierRLS(400)], ids=repr)
@@ -167,8 +159,7 @@ def test_bank_continues_on_more_columns_from_its_initial_function():
     bank.run(X[:10], y[:10])
     wider = bank.with_inputs(3)
     assert np.array_equal(wider.predict(wide), bank.predict(X))
-    wider.reset()
-    assert np.array_equal(wider.predict(wide), new.predict(wide))
+    assert np.array_equal(wider.fresh().predict(wide), new.predict(wide))
 
 
 @pytest.mark.parametrize(
@@ -180,12 +171,10 @@ def test_bank_continues_on_more_columns_from_its_initial_function():
         ({"initial": ([[0.0]], [np.nan])}, "'initial'"),
         ({"initial": (np.zeros((95, 1)), np.ones(95))}, "have at most 90 points for Norma"),
         ({"initial": ([0.0], [1.0]), "learner": L.KRLS()}, "left out for KRLS.*Norma"),
-        ({"initial": ([0.0], [1.0]), "learner": L.POLK()}, "left out for POLK.*Norma"),
         (
             {"initial": (np.zeros((5, 1)), np.ones(5)), "learner": L.KLMS(budget=4)},
             "have at most 4 points for KLMS",
         ),
-        ({"initial": ([-1.0], [1.0]), "dictionary": [K.Spline()]}, "'initial'"),
     ],
 )
 def test_initial_function_that_cannot_be_started_from_is_refused(options, message):

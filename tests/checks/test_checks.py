@@ -32,7 +32,7 @@ BUILT_IN = [
     *((C.check_loss, loss) for loss, _ in instances.LOSSES),
     *((C.check_learner, learner) for learner in instances.LEARNERS),
     (C.check_learner, M.Norma(0.05, 20)),
-    (C.check_learner, M.Adapter(Last(), curvature=0.5)),
+    (C.check_learner, M.Adapter(Last())),
     (C.check_learner, Gradient()),
     *((C.check_combiner, combiner) for combiner, _ in instances.COMBINERS),
 ]

@@ -68,8 +68,6 @@ def test_sums_products_and_multiples_equal_those_of_the_values():
 @pytest.mark.parametrize(
     ("make", "name"),
     [
-        (lambda: K.Spline()([[-1.0]], [[1.0]]), "'X' must be non-negative"),
-        (lambda: (K.Spline() + K.Linear())([[1.0]], [[-1.0]]), "'Z' must be non-negative"),
         (lambda: K.Linear()([[1.0, 2.0]], [[1.0]]), "'Z' must have 2 columns"),
         (lambda: K.Linear()([[float("nan")]], [[1.0]]), "'X' must be finite"),
     ],
@@ -106,7 +104,7 @@ CASES = [
     (K.ActiveDims(K.Linear(0.2), range(5)), range(5)),
     (K.ActiveDims(K.Custom(cauchy), [3, 1]), [3, 1]),
     (K.ActiveDims(K.Additive(K.Gaussian(0.5), 2), [0, 2, 4]), [0, 2, 4]),
-    (K.ActiveDims(K.ActiveDims(K.Spline(), [1]), [4, 2]), [4, 2]),
+    (K.ActiveDims(K.ActiveDims(K.Polynomial(), [1]), [4, 2]), [4, 2]),
 ]
 
 
@@ -188,16 +186,6 @@ def test_additive_of_too_many_subsets_is_refused_and_changes_nothing():
     features = kb.KernelBank([K.Additive(K.Gaussian(1.0), 3)], kb.learners.FourierRLS(20))
     features.learn_one(np.ones(60), 1.0)  # 34,220 subsets, of which features look at a few
     assert bank.samples == features.samples == 1
-
-
-def test_active_dims_checks_the_domain_of_its_coordinates_only():
-    kernel = K.ActiveDims(K.Spline(), [1])
-    X = np.array([[-1.0, 2.0]])
-    assert kernel(X, X).shape == (1, 1)
-    kb.KernelBank([kernel + K.Gaussian(1.0)]).run(X, [1.0])
-    refuses("'X' must be non-negative", kernel, -X, -X)
-    with pytest.raises(ValueError, match="'x' must be non-negative"):
-        kb.KernelBank([K.Additive(K.Spline(), 1)]).learn_one([1.0, -1.0], 0.0)
 
 
 CELLS = K.ActiveDims(K.TreeKernel(), [1])

@@ -98,7 +98,11 @@ CELLS = K.ActiveDims(K.TreeKernel(), [1])
         (CELLS, L.LinearRLS(), "'kernel' of LinearRLS must be Linear"),
         (K.ActiveDims(K.Gaussian(1.0), [0]), L.LinearRLS(), "'kernel' of LinearRLS must be Linear"),
         (K.ActiveDims(K.Linear(), [0]), L.PartitionTree(), "PartitionTree must be TreeKernel"),
-        (K.ActiveDims(K.Spline(), [0]), L.FourierSGD(), "'kernel' of FourierSGD must be made of"),
+        (
+            K.ActiveDims(K.Periodic(1.0), [0]),
+            L.FourierSGD(),
+            "'kernel' of FourierSGD must be made of",
+        ),
         (K.ActiveDims(K.NoKernel(), [0]), L.LastValue(), "'kernel' of LastValue must be NoKernel"),
     ],
 )

@@ -63,7 +63,6 @@ def test_compare_figures_equal_a_loop_that_predicts_and_then_learns():
         bank.learn_one(x, target)
     own = np.array(errors)[20:]
     assert rows["scheme"]["mean_loss"] == pytest.approx((own**2).mean(), rel=1e-12)
-    assert rows["scheme"]["root_mean_squared_error"] == pytest.approx(math.sqrt((own**2).mean()))
     assert rows["scheme"]["cumulative_cost"] == bank.ledger.cumulative_cost
     last = np.concatenate([[0], y[:-1]])
     mean = np.array([y[:n].mean() if n else 0.0 for n in range(len(y))])
@@ -150,7 +149,7 @@ def test_comparison_has_a_table_a_file_and_figures(tmp_path):
     calls = []
     found = kb.compare(
         {"scheme": scheme()},
-        ["sine", "friedman"],
+        ["sine", "ar1"],
         seeds=2,
         samples=60,
         progress=lambda *news: calls.append(news),
@@ -164,7 +163,7 @@ def test_comparison_has_a_table_a_file_and_figures(tmp_path):
     text = repr(found)
     for word in ("all 2 streams", "2 seeds", "scheme", "persistence", "mean rank"):
         assert word in text
-    again = kb.compare({"scheme": scheme()}, ["sine", "friedman"], seeds=2, samples=60)
+    again = kb.compare({"scheme": scheme()}, ["sine", "ar1"], seeds=2, samples=60)
     for one, two in zip(again.results, found.results, strict=True):
         assert one.losses.tolist() == two.losses.tolist()
 
@@ -180,13 +179,11 @@ def test_comparison_has_a_table_a_file_and_figures(tmp_path):
         ({"streams": {"s": 3}}, r"streams\['s'\].*pair"),
         ({"streams": ["unheard"]}, r"ar1.*'unheard'"),
         ({"streams": [(1, 2)]}, "'streams'.*list of names"),
-        ({"streams": ["nothing.csv"]}, "nothing.csv: there is no such file"),
+        ({"streams": ["nothing.csv"]}, "read_csv"),
         ({"seeds": 0}, "'seeds'"),
         ({"seeds": [1, 1]}, "'seeds'"),
         ({"skip": -1}, "'skip'"),
         ({"skip": 1000}, "'skip'.*shorter"),
-        ({"standardise": 1000}, "standardise, could be 200"),
-        ({"standardise": 1}, "'standardise'"),
         ({"samples": 0}, "'samples'"),
         ({"streams": {"s": (np.zeros(3), np.zeros(2))}}, "'y'"),
         ({"loss": "hinge"}, "'y'.*-1 or"),
@@ -246,7 +243,7 @@ def test_targets_far_from_standard_units_warn_for_a_bank_with_fixed_widths():
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="The targets")
         kb.compare({"a": Counts()}, {"far": (X, y + 1e5)})
-        kb.compare({"a": scheme()}, {"far": (X, y + 1e5)}, standardise=50)
+        kb.compare({"a": scheme()}, {"far": kb.datasets.standardised(X, y + 1e5, 50)}, skip=50)
 
 
 # --- the run before the timed one -----------------------------------------------------------------

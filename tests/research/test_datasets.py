@@ -25,12 +25,7 @@ def test_synthetic_stream_with_same_seed_has_same_bits(name):
         maker(-1, 5)
 
 
-def test_friedman_and_sine_drift_as_their_formulas_say():
-    X, y = kb.datasets.friedman(0, 900)
-    a, b, c, d, e = X[:, :5].T
-    noise = y - (10 * np.sin(np.pi * a * b) + 20 * (c - 0.5) ** 2 + 10 * d + 5 * e)
-    assert noise[:300].std() == pytest.approx(1, rel=0.1)
-    assert min(noise[300:600].std(), noise[600:].std()) > 3  # other inputs matter there
+def test_sine_drifts_as_its_formula_says():
     X, y = kb.datasets.sine(0, 1000, noise=0.0, periods=0.5)
     assert y[-1] == pytest.approx(-np.sin(2 * np.pi * X[-1, 0]), abs=0.01)
 
@@ -44,8 +39,6 @@ def test_csv_file_plain_or_gzip_is_read(tmp_path, name):
     X, y = kb.datasets.read_csv(path, target="a", inputs=["y"], samples=2)
     assert X.tolist() == [[3], [-6]]
     assert y.tolist() == [1, 4]
-    found = kb.compare({"a": kb.KernelBank()}, {"t": path}, target="b")
-    assert found.of("t")[0].samples == 3
 
 
 @pytest.mark.parametrize(

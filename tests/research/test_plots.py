@@ -77,19 +77,10 @@ def test_slots_that_cost_too_much_leave_the_axes_and_are_counted():
     assert any("2 of 6" in text.get_text() for text in axes.get_legend().get_texts())
 
 
-def test_cumulative_loss_of_each_kind_of_trace_is_its_sum(regression_run, classification_run):
+def test_cumulative_loss_is_the_sum_of_losses():
     _, trace, _ = run_bank()
     drawn = drawn_line(P.cumulative_loss(trace).axes[0], "the bank")
     assert np.array_equal(drawn[:, 1], np.cumsum(trace.loss))
-    _, trace, y = regression_run
-    axes = P.cumulative_loss(trace, y).axes[0]
-    assert np.allclose(
-        drawn_line(axes, "the bank")[:, 1], np.nancumsum((trace.predictions - y) ** 2)
-    )
-    assert sum(line.get_color() == P.GREY for line in axes.lines) == len(trace.names)
-    _, trace, y = classification_run
-    drawn = drawn_line(P.cumulative_loss(trace, y).axes[0], "the bank")
-    assert drawn[-1, 1] == (trace.predictions[1:] != y[1:]).sum()  # nothing is known before
 
 
 def test_weights_of_a_thousand_slots_keep_every_peak():
@@ -146,7 +137,7 @@ def test_trace_has_one_panel_per_recorded_kind(classification_run):
     assert len(P.trace(trace, y).axes) == 4  # the fourth is the scale of the weights
     assert len(P.trace(run_bank(record=["cost", "weights"])[1]).axes) == 2
     _, trace, y = classification_run
-    assert len(P.trace(trace, y).axes) == 4
+    assert len(P.trace(trace, y).axes) == 3
     assert len(P.trace(trace).axes) == 2
 
 
@@ -218,10 +209,9 @@ def test_one_target_of_several_is_drawn():
     bank.learn_one(X[0], {"load": Y[0, 0], "$ price": Y[0, 1]})
     trace = bank.run(X, Y, record="all")
     figure = P.trace(trace.of_output("$ price"), Y[:, 1])
-    assert len(figure.axes) == 4
-    errors = (trace.predictions - Y)[:, 1] ** 2
-    sums = drawn_line(figure.axes[1], "the bank")[:, 1]
-    assert sums[-1] == pytest.approx(np.nansum(errors))  # missing targets have no error
+    assert len(figure.axes) == 3
+    drawn = drawn_line(figure.axes[0], "prediction")[:, 1]
+    assert np.array_equal(drawn, trace.predictions[:, 1], equal_nan=True)
     axes = P.function(bank, 1, target="$ price").axes[0]
     grid, values = drawn_line(axes, "prediction").T
     rows = np.column_stack([np.full(300, bank.input_ranges()[0, 0]), grid])
@@ -265,10 +255,8 @@ def test_traces_that_a_plot_cannot_draw_are_refused(regression_run, classificati
             draw(bare)
         with pytest.raises(InvalidArgument, match=r"must have one output.*of_output\(0\)"):
             draw(several)
-    with pytest.raises(InvalidArgument, match="cumulative_loss"):
+    with pytest.raises(InvalidArgument, match="Only a KernelBank records it"):
         P.cumulative_cost(regression_run[1])
-    with pytest.raises(InvalidArgument, match=r"'y'.*targets"):
-        P.cumulative_loss(regression_run[1])
     _, trace, y = classification_run
     with pytest.raises(InvalidArgument, match="lukewarm"):
         P.predictions(trace, [*y[:-1], "lukewarm"])

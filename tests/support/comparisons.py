@@ -37,12 +37,10 @@ def result_row(stream, name, loss, kind="bank"):
         runs=1,
         mean_loss=loss,
         mean_loss_deviation=None,
-        root_mean_squared_error=loss,
         cumulative_cost=None,
         seconds_per_sample=1e-5,
         note="",
         best=False,
         p_value=None,
-        lag=0,
         losses=loss * np.ones(3),
     )

@@ -13,7 +13,6 @@ from ..bank.slot import full_name, short_name
 from ..bank.status import Metric, Status, columns_note, engine_note, quarantine_note
 from ..utils.rendering import one_line, shortened, unique
 from ..utils.validation import Floats
-from .inputs import as_category
 
 # The model imports from here, so its types are only for type checkers.
 if TYPE_CHECKING:
@@ -139,23 +138,11 @@ def _listed(losses: float | Floats) -> str:
 
 @np.errstate(all="ignore")  # values may be beyond all floats, and showing them must not warn
 def auto_status(bank: AutoBank) -> Status:
-    """The status of an `AutoBank`; title and settings alone before the first row is learned."""
+    """The status of an `AutoBank`; the title alone before the first row is learned."""
     model, encoder, config, title = bank.model, bank.encoder, bank.config, _title(bank)
     targets = bank.target_names if len(bank.target_names) > 1 else ()
-    settings = {
-        "task": bank.task,
-        "size": config.size if config.slots is None else "own slots",
-        "lags": str(config.lags),
-        "seasons": ", ".join(map(str, np.atleast_1d(config.seasons or "none"))),
-        "scalings": ", ".join(config.scalings),
-        "combiner": full_name(config.effective_combiner),
-        "engine": full_name(config.engine),
-        "seed": str(config.seed),
-    }
-    if config.missing:
-        settings["missing"] = ", ".join(as_category(value) for value in config.missing)
     if model is None or not model.rows:
-        return Status(title, settings)
+        return Status(title)
     lags = f" and {config.lags} lagged target{'s' * (config.lags > 1)}" if config.lags else ""
     columns = model.dimension if encoder is None else len(encoder.columns)
     notes = {"inputs": columns_note(columns) + lags}
@@ -169,7 +156,7 @@ def auto_status(bank: AutoBank) -> Status:
     notes["combiner"] = short_name(config.effective_combiner)
     notes |= engine_note(config.engine)
     notes["last change"] = _last_change(model, encoder)
-    status = Status(title, settings, model.rows, _metrics(model, targets), notes)
+    status = Status(title, model.rows, _metrics(model, targets), notes)
     if not model.banks:
         why = "there is only one class"
         if not model.started:
@@ -195,7 +182,6 @@ def auto_status(bank: AutoBank) -> Status:
         status,
         names=model.names,
         weights=model.mean_weights_of_outputs(),
-        losses=model.slot_losses(),
         heading="weights" if count == 1 else f"weights, mean of {count} {what}",
     )
 

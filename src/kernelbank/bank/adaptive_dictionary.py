@@ -25,27 +25,10 @@ class AdaptiveDictionary(check.Settings):
     pool. Give it to `KernelBank` in the place of a dictionary.
 
     The first kernels are `size` of the pool, evenly spaced in its order. After every `every`
-    samples the bank is revised:
-
-    1. With s_p the mean of |w_p| over the samples since the last revision, divided by its sum over
-       all slots, a slot is idle if s_p < threshold / size. A slot that has been idle at `patience`
-       revisions in a row, or is quarantined, is retired; the least s_p first, equal ones by index;
-       at most retire * size slots (rounded down, but one at least), and no more than the pool can
-       replace.
-    2. In the place of each comes another kernel of the pool that is not running, in turn by
-
-       - refinement: near a kernel of the highest s_p; the next refinement of this revision goes
-         by the second highest, and so on. Of kernels at the distance d in the order of the pool
-         that have been run r times, it is the one of least d (1 + r);
-       - exploration: the one that has been run the fewest times. Among those that have never been
-         run, it is the farthest from all that have; else the one that was retired longest ago.
-
-       Equal ones by their order in the pool. So order the pool such that neighbours are alike.
-    3. A new slot learns the samples that the bank still holds, at most 256 and the budget or the
-       window, before it takes part; it counts in the combiner and the ledger like the slot in whose
-       place it comes (see `KernelBank.with_slots`).
-
-    `bank.ledger.slot_changes` lists what was retired and added, and why.
+    samples slots without weight are retired, and other kernels come in their place: in turn one
+    near a kernel with much weight, and one that has been run least. So order the pool such that
+    neighbours are alike. docs/adaptive-dictionary.md has the rule; `bank.ledger.slot_changes` lists
+    what was retired and added, and why.
 
     Parameters
     ----------

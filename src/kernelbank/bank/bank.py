@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import weakref
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Self
@@ -34,18 +33,6 @@ from .trace import Trace, chosen_fields
 
 _LEARNED = 1
 """What the core returns for a sample after which there is nothing to check."""
-
-_banks: weakref.WeakSet[KernelBank] = weakref.WeakSet()
-"""All banks of this process."""
-
-
-def _after_fork() -> None:
-    """In a child there is nobody who gives back the locks of other threads."""
-    for bank in _banks:
-        bank._lock = threading.RLock()
-
-
-os.register_at_fork(after_in_child=_after_fork)
 
 
 class KernelBank:
@@ -100,11 +87,11 @@ class KernelBank:
     _diagnostics: Diagnostics
     _plain: bool
     _lock: threading.RLock
+    _process: int
 
     def __new__(cls, *arguments: object, **named: object) -> Self:
         self = super().__new__(cls)
-        self._lock = threading.RLock()
-        _banks.add(self)
+        self._lock, self._process = threading.RLock(), os.getpid()
         return self
 
     def __init__(
@@ -150,8 +137,8 @@ class KernelBank:
             _dimension=dimension,
             _names=SlotNames(settings.slots),
             _diagnostics=diagnostics,
-            # Whether the core can check a sample by itself.
-            _plain=not settings.restricted_kernels and settings.dictionary is None,
+            # Whether the core can check and learn a sample by itself.
+            _plain=settings.dictionary is None,
         )
 
     def _local(self) -> _core.Bank:
@@ -319,8 +306,8 @@ class KernelBank:
         """What the bank is, how well it does and which slots carry it, at this moment.
 
         >>> import kernelbank as kb
-        >>> kb.KernelBank(kb.gaussian_grid(1, 2, 3)).status().settings["window"]
-        '10'
+        >>> kb.KernelBank(kb.gaussian_grid(1, 2, 3)).status().samples
+        0
         """
         return bank_status(self._settings, self._dimension, self.ledger, self.weights, self._names)
 
@@ -394,10 +381,11 @@ class KernelBank:
 
     def _ready(self, points: Floats, name: str) -> EngineBank | None:
         """The bank to predict these inputs with; None if there is nothing to predict with yet."""
-        self._settings.check_inputs(points, name, first=self._bank is None)
-        if self._bank is None and self._settings.initial is not None:
-            with self._changing():
-                self._open(points)
+        if self._bank is None:
+            self._settings.check_width(points.shape[1], name)
+            if self._settings.initial is not None:
+                with self._changing():
+                    self._open(points)
         return self._bank
 
     # --- learning --------------------------------------------------------------------------------
@@ -423,7 +411,7 @@ class KernelBank:
         target = settings.check_targets(y, 1, single=True)
         if past_predictions is not None:
             past = settings.check_past_predictions(past_predictions)[None]
-        settings.check_inputs(point, "x", first=self._bank is None)
+        self._ready(point, "x")
         with self._changing():
             self._revise_if_due()
             self._learn(point, target, past, {})
@@ -443,12 +431,12 @@ class KernelBank:
         points = check.samples(X, self.dimension)
         targets = self._settings.check_targets(y, len(points))
         fields = chosen_fields(record)
-        self._settings.check_inputs(points, "X", first=self._bank is None)
+        self._ready(points, "X")
         trace = Trace(len(points), self._names, fields, outputs=self.outputs)
         arrays = {name: getattr(trace, name) for name in fields}
         if self.outputs == 1:  # with an axis of outputs, as the core has it
             arrays = {name: array[:, None] for name, array in arrays.items()}
-        done, names, most = 0, self._names, self._settings.engine.rows
+        done, most = 0, self._settings.engine.rows
         if self.calls_python:  # slow, and what an interrupt or an error ends is undone
             most = self._settings.engine.local_options().get("block") or _core.SLIDE_PERIOD
         while done < len(points):
@@ -461,9 +449,6 @@ class KernelBank:
                 parts = {name: array[rows] for name, array in arrays.items()}
                 self._learn(points[rows], targets[rows], None, parts)
             done = end
-            if self._names is not names and done < len(points):
-                names = self._names
-                trace.rename(done, names)
         if not self.combiner.on_simplex and "bound_gap" in fields:
             trace.bound_gap[...] = np.nan
         return trace
@@ -481,7 +466,7 @@ class KernelBank:
         trace : arrays to be filled, by name.
         delay : of late targets, in rows, if the weights shall allow for it.
         """
-        self._settings.check_inputs(X, "X", first=self._bank is None)
+        self._ready(X, "X")
         with self._changing():
             self._learn(X, y, past, trace, delay)
 
@@ -493,6 +478,8 @@ class KernelBank:
         """
         if self._bank is not None:
             _ = self._bank.samples
+        if self._process != os.getpid():  # nobody here gives back the locks of other threads
+            self._lock, self._process = threading.RLock(), os.getpid()
         return self._lock
 
     def _open(self, points: Floats) -> EngineBank:
@@ -542,27 +529,12 @@ class KernelBank:
         """A bank with the same settings that has learned nothing."""
         return type(self)(**self._settings.arguments())
 
-    def reset(self) -> None:
-        """Forget everything that was learned: the bank is then as `fresh` would make it.
-
-        A bank with models behind an `Adapter` cannot reset them, and refuses.
-        """
-        self._settings.check_saveable("reset", "Make a new one: bank.fresh().")
-        self._use(BankSettings.checked(**self._settings.arguments()))
-
     def rescale(self, factor: float, offset: float = 0.0, output: int = 0) -> None:
         """Go on with an output's targets in other units: factor * y + offset from now on.
 
         Targets that a slot keeps to predict them again, as `LastValue` does, are mapped likewise.
         What slots have learned of the inputs goes on as it is: the inputs may have other units too,
         or be past targets. What was summed up so far, in `ledger`, stays in the old units.
-
-        >>> import kernelbank as kb
-        >>> bank = kb.KernelBank(kb.kernels.NoKernel(), kb.learners.LastValue())
-        >>> bank.learn_one([0.0], 20.0)
-        >>> bank.rescale(1.8, 32.0)
-        >>> bank.predict_one([0.0])
-        68.0
         """
         remedy = "Give the index of an output, from 0."
         most = self.outputs - 1
@@ -585,14 +557,6 @@ class KernelBank:
         dimension : the number of columns from now on.
         slots : as many as there are, each with its kernel from now on; by default the present
             ones, which see the new columns unless their kernels are `ActiveDims`.
-
-        >>> import kernelbank as kb
-        >>> bank = kb.KernelBank(kb.kernels.Linear(1.0), kb.learners.LinearRLS())
-        >>> for n in range(20):
-        ...     bank.learn_one([n / 10], n / 5)
-        >>> wider = bank.with_inputs(2)
-        >>> wider.predict_one([1.0, 0.0]) == bank.predict_one([1.0])
-        True
         """
         remedy, least = "Give how many columns inputs have from now on.", self.dimension or 1
         most, owner = 2**31 - 1, "with_inputs"
@@ -651,16 +615,7 @@ class KernelBank:
         replay : the newest samples of the stream, inputs (m, d) and targets, which new slots learn
             instead of those that the bank holds.
 
-        >>> import kernelbank as kb
-        >>> bank = kb.KernelBank([kb.kernels.Gaussian(w) for w in (0.1, 1.0, 10.0)])
-        >>> for n in range(100):
-        ...     bank.learn_one(n / 10, n % 20 < 10)
-        >>> finer = kb.Slot(kb.kernels.Gaussian(0.5), kb.learners.Norma())
-        >>> other = bank.with_slots([bank.slots[0], finer, bank.slots[1]], kept=[0, None, 1])
-        >>> other.samples, other.ledger.slot_since
-        (100, (0, 100, 0))
-        >>> other.predict_slots_one(3.0)[1][2] == bank.predict_slots_one(3.0)[1][1]
-        np.True_
+        docs/adaptive-dictionary.md has an example.
         """
         self._refuse_revised("with_slots")
         remedy = "Give a list of kb.Slot, such as bank.slots."
@@ -671,7 +626,7 @@ class KernelBank:
     def _checked_replay(self, X: object, y: object) -> Samples:
         """(m, d) and (m, K): the newest samples, for new slots to begin with."""
         points = check.samples(X, self.dimension)
-        self._settings.check_inputs(points, "replay", first=self._bank is None)
+        self._ready(points, "replay")
         remedy = "Give as many targets as inputs."
         targets = check.floats("replay", y, remedy)
         targets = targets[:, None] if targets.ndim == 1 else targets
@@ -745,16 +700,6 @@ class KernelBank:
         output : its index; outputs from this one on get the next one.
         alone : what `new_output` returned, after it has learned its targets up to now.
         past_target : what is known of its target before those: a number, or NaN.
-
-        >>> import numpy as np, kernelbank as kb
-        >>> x = np.arange(50) / 5
-        >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3))
-        >>> trace = bank.run(x, np.sin(x))
-        >>> alone = bank.new_output(30)
-        >>> trace = alone.run(x[30:], np.cos(x[30:]))
-        >>> wider = bank.with_output(1, alone)
-        >>> wider.outputs, wider.predict_one(1.0)[0] == bank.predict_one(1.0)
-        (2, np.True_)
         """
         settings, count, dimension = self._settings, self.outputs, self._dimension
         remedy = "Give the index of the new output, from 0."

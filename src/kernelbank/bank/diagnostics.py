@@ -56,7 +56,6 @@ class Diagnostics:
         seen = bank.samples
         if (first ^ seen) > first or first // SLIDE_PERIOD != seen // SLIDE_PERIOD:
             self._check_steps(bank)
-            self._check_combiner(*max(bank.combiner_step()))
 
     def _check_steps(self, bank: EngineBank) -> None:
         if "step" in self.warned:
@@ -78,16 +77,4 @@ class Diagnostics:
             f"{worst} ({slot.kernel!r}) has learning_rate {rate:g}, and the bound 2 / (loss "
             "curvature * largest eigenvalue of the window's Gram matrix + regularization) is at "
             f"most {rate / ratios[worst]:.3g}. Lower learning_rate or shorten window.",
-        )
-
-    def _check_combiner(self, ratio: float, rate: float) -> None:
-        if ratio < 1 or "combiner step" in self.warned:
-            return
-        self.warned.add("combiner step")
-        warn_after_step(
-            UnstableStep,
-            f"the combiner's step is too large: its rate was {rate:.3g} where the largest stable "
-            f"one was {rate / ratio:.3g}: too large by a factor of {ratio:.3g}. Such a step "
-            "raises the cost that it should lower, and the weights may diverge. Lower its "
-            "learning_rate (and least_rate) by that factor, or scale the targets.",
         )

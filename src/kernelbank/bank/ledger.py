@@ -45,7 +45,6 @@ class Ledger:
     """How many samples have been counted."""
     _totals: Mapping[str, Floats]
     """As `Bank.ledger` of the core returns them: (K,) and (K, P)."""
-    _on_simplex: bool
     _history: SlotHistory
     _several: bool
     """Whether figures have an axis of outputs."""
@@ -53,7 +52,7 @@ class Ledger:
     @classmethod
     def of(cls, settings: BankSettings, bank: EngineBank | None) -> Ledger:
         """The ledger of a bank with these settings; None before the first sample."""
-        outputs, on_simplex = settings.outputs, settings.combiner.on_simplex
+        outputs = settings.outputs
         if bank is not None:
             samples, totals = bank.samples, bank.ledger()
         else:
@@ -61,7 +60,7 @@ class Ledger:
             numbers = ("cost", "loss", "gap", "effect", "missing")
             totals = {name: np.zeros(outputs) for name in numbers}
             totals |= {name: np.zeros(shape) for name in ("slot_cost", "slot_loss", "dropped")}
-        return cls(samples, totals, on_simplex, settings.history, outputs > 1)
+        return cls(samples, totals, settings.history, outputs > 1)
 
     def _shown(self, values: np.ndarray) -> Floats:
         """Figures (K,) or (K, P) of all outputs, or those of the only one: a number, or (P,)."""
@@ -145,12 +144,6 @@ class Ledger:
     def regret(self) -> Figure:
         """Cumulative cost minus that of the best slot; negative if better than every slot."""
         return self._shown(self._totals["cost"] - self._totals["slot_cost"].min(axis=1))
-
-    @property
-    def bound_gap(self) -> Figure:
-        """Sum of bound minus cost; NaN for combiners off the simplex, which have no such bound."""
-        gap = self._totals["gap"]
-        return self._shown(gap if self._on_simplex else np.full(gap.shape, np.nan))
 
     @property
     def dropped(self) -> Floats:

@@ -133,7 +133,7 @@ class BankSettings:
             settings.check_method(method)
         settings.first_weights()
         if start is not None:
-            settings.check_inputs(start.points, "initial", first=True)
+            settings.check_width(start.points.shape[1], "initial")
         return settings
 
     @property
@@ -198,9 +198,8 @@ class BankSettings:
     @cached_property
     def history_length(self) -> int:
         """How many past inputs the slots need."""
-        methods = dict.fromkeys(slot.method for slot in self.slots)
-        lengths = (m.learner.history_length(m.objective(self.objective)) for m in methods)
-        return max(self.window, *lengths)
+        learners = dict.fromkeys(slot.learner for slot in self.slots)
+        return max(self.window, *(learner.history_length() for learner in learners))
 
     def describe(self, dimension: int) -> Description:
         """What a bank of the core is made from, for inputs with that many columns."""
@@ -226,11 +225,7 @@ class BankSettings:
                 pack["settings"] = learner.core_settings(kernels, dimension, identity)
                 pack["kernels"] = [kernel.core_spec(dimension) for kernel in of_kernels]
             else:
-                objective = slot.method.objective(self.objective)
-                models = (
-                    learner.core_model(slot.kernel, dimension, objective) for _ in self.losses
-                )
-                pack["models"] = list(models)
+                pack["models"] = [learner.core_model(slot.kernel, dimension) for _ in self.losses]
             packs.append(pack)
         return {
             "window": self.window,
@@ -270,24 +265,12 @@ class BankSettings:
 
     # --- checks -----------------------------------------------------------------------------------
 
-    @cached_property
-    def restricted_kernels(self) -> list[Kernel]:
-        """The kernels that do not take all finite inputs."""
-        return [kernel for kernel in self._all_kernels if kernel.non_negative]
-
     @property
     def _all_kernels(self) -> Iterable[Kernel]:
         """The kernels of the slots, now and later."""
         if self.dictionary is not None:
             return self.dictionary.kernels
         return dict.fromkeys(slot.kernel for slot in self.slots)
-
-    def check_inputs(self, X: Floats, name: str, *, first: bool) -> None:
-        """Refuse inputs outside a kernel's domain; `first`: or, as all later ones, of its width."""
-        if first:
-            self.check_width(X.shape[1], name)
-        for kernel in self.restricted_kernels:
-            kernel.check_inputs(X, name)
 
     def check_width(self, width: int, name: str) -> None:
         """Refuse a number of columns that a kernel or a learner does not take."""

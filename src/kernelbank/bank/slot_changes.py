@@ -190,7 +190,6 @@ def _first_bank(
     )
     bank = _core.Bank(alone.describe(X.shape[1]))
     if len(X):
-        alone.check_inputs(X, "the samples so far", first=False)
         bank.learn(X, y, None, {})
     else:
         bank.begin(np.zeros(X.shape[1]))

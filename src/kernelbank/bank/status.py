@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 
@@ -51,14 +50,6 @@ class Metric:
         return f"{text}  ({self.reference_name}: {self.reference:{form}})"
 
 
-class SlotStatus(NamedTuple):
-    """One slot: its name, its weight, and its mean one-step-ahead loss alone."""
-
-    name: str
-    weight: float
-    loss: float
-
-
 @dataclass(frozen=True)
 class Status:
     """What there is to see of a model at one moment.
@@ -66,12 +57,10 @@ class Status:
     Parameters
     ----------
     title : one line; all that is shown of a model that has learned nothing.
-    settings : texts by name.
     samples : how many samples have been learned.
     metrics : measures of error by name.
     notes : further facts by name, each a short text.
-    names, weights, losses : of every slot: its name, weight, and mean one-step-ahead loss alone,
-        infinite for a slot that has become non-finite.
+    names, weights : of every slot.
     heading : what the weights are.
     no_weights : why there are none yet.
 
@@ -82,38 +71,30 @@ class Status:
     >>> status = bank.status()
     >>> status.samples, sorted(status.metrics)
     (20, ['cumulative cost', 'mean loss'])
-    >>> [slot.name for slot in status.slots]
-    ['[0] Gaussian(width=1)', '[1] Gaussian(width=2)']
+    >>> status.bars, status.rest
+    ((('[1] Gaussian(width=2)', 1.0),), '1 without weight')
     """
 
     title: str
-    settings: Mapping[str, str] = field(default_factory=dict)
     samples: int = 0
     metrics: Mapping[str, Metric] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     names: Sequence[str] = ()
     weights: Floats = field(default_factory=lambda: np.empty(0))
-    losses: Floats = field(default_factory=lambda: np.empty(0))
     heading: str = "weights"
     no_weights: str = ""
-
-    @property
-    def slots(self) -> list[SlotStatus]:
-        """Name, weight and loss of every slot."""
-        columns = (self.names, self.weights.tolist(), self.losses.tolist())
-        return [SlotStatus(*slot) for slot in zip(*columns, strict=True)]
 
     def __str__(self) -> str:
         return self.text()
 
     def text(self) -> str:
         """The status for a terminal. The first line is the title, the others are indented."""
-        return render_text(self.title, self.facts, *self._weights_drawn())
+        heading = self.heading if len(self.weights) or self.no_weights else ""
+        return render_text(self.title, self.facts, heading, self.bars, self.rest)
 
     def html(self) -> str:
         """The status for a notebook."""
-        settings = tuple(self.settings.items())
-        return render_html(self.title, self.facts, *self._weights_drawn(), settings)
+        return render_html(self.text())
 
     @property
     def facts(self) -> Pairs:
@@ -150,10 +131,6 @@ class Status:
         sizes = np.where(np.isfinite(self.weights), np.abs(self.weights), 0.0)
         return np.argsort(-sizes, kind="stable")[: int((sizes > 0).sum())]
 
-    def _weights_drawn(self) -> tuple[str, tuple[tuple[str, float], ...], str]:
-        drawn = len(self.weights) or self.no_weights
-        return self.heading if drawn else "", self.bars, self.rest
-
 
 def bank_title(settings: BankSettings, samples: int | str) -> str:
     """The title of a `KernelBank`; samples : how many it has learned."""
@@ -175,21 +152,8 @@ def bank_status(
 ) -> Status:
     """The status of a `KernelBank`."""
     title, methods = bank_title(settings, ledger.samples), distinct_methods(settings.slots)
-    listed = "; ".join(method_name(slot, full_name) for slot in methods[:8])
-    shown = {
-        "combiner": full_name(settings.combiner),
-        "loss": full_name(settings.losses[0]),
-        "window": str(settings.window),
-        "regularization": f"{settings.regularization:g}",
-        "learners": shortened(listed, 1000),
-        "engine": full_name(settings.engine),
-    }
-    if settings.initial is not None:
-        shown["initial"] = f"{len(settings.initial.points)} points"
-    if settings.dictionary is not None:
-        shown["dictionary"] = full_name(settings.dictionary)
     if not ledger.samples:
-        return Status(title, shown)
+        return Status(title)
     notes = {"inputs": columns_note(dimension)}
     if len(methods) == 1:
         notes["learner"] = method_name(methods[0])
@@ -209,8 +173,7 @@ def bank_status(
     if settings.outputs > 1:
         heading = "weights, mean over the outputs"
         notes["outputs"] = f"{settings.outputs}; figures are means over them"
-    slots = (names, mean_weights, losses)
-    return Status(title, shown, ledger.samples, metrics, notes, *slots, heading)
+    return Status(title, ledger.samples, metrics, notes, names, mean_weights, heading)
 
 
 def _with_best_slot(value: float | np.floating, of_slots: Floats, names: Sequence[str]) -> Metric:

@@ -36,7 +36,7 @@ class Trace:
     - cost, cumulative_cost: the cost charged for the prediction, and its sum since the first sample
       that the bank has seen
     - loss: the loss of the prediction alone (one step ahead, on an unseen sample)
-    - bound_gap: how far the separable bound lies above the cost; see `jensen_gap`
+    - bound_gap: how far the separable bound lies above the cost; NaN for combiners off the simplex
     - regret: cumulative cost minus that of the best slot so far
 
     Arrays (n, P), one column per slot, in the order of `names`:
@@ -92,7 +92,6 @@ class Trace:
         self.target_names = tuple(target_names) or numbered
         """The names of several targets; empty for one."""
         self._names = names
-        self._later_names: list[tuple[int, Sequence[str]]] = []
         for name in self.fields:
             shape: tuple[int, ...] = (samples,) if outputs == 1 else (samples, outputs)
             if name in self.by_slot:
@@ -101,28 +100,12 @@ class Trace:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the slots: the columns of the arrays (n, P)."""
-        return tuple(self._names)
+        """The names of the slots: the columns of the arrays (n, P).
 
-    def names_at(self, row: int) -> tuple[str, ...]:
-        """The names of the slots at one row, for a bank whose slots change within a run.
-
-        `names` are those at the first row. See `AdaptiveDictionary`.
-
-        >>> import kernelbank as kb
-        >>> grid = kb.gaussian_grid(0.1, 10, 30)
-        >>> pool = kb.AdaptiveDictionary(grid, size=3, every=256, threshold=1.0)
-        >>> x, y = kb.datasets.ar1(seed=0, samples=300)
-        >>> trace = kb.KernelBank(pool).run(x, y)
-        >>> trace.names_at(0) == trace.names_at(255) != trace.names_at(256)
-        True
+        If an `AdaptiveDictionary` exchanges slots, those at the first row; see
+        `Ledger.slot_changes`.
         """
-        index = check.count("row", row, "names_at", "Give a row of the trace, from 0.", least=0)
-        names = self._names
-        for first, later in self._later_names:
-            if first <= index:
-                names = later
-        return tuple(names)
+        return tuple(self._names)
 
     def of_output(self, output: int | str) -> Self:
         """The trace of one of several outputs, by its index or name (`target_names`).
@@ -134,7 +117,14 @@ class Trace:
         >>> trace.predictions.shape, trace.of_output(1).predictions.shape
         ((20, 2), (20,))
         """
-        index = self.output_index(output, "of_output")
+        names = self.target_names
+        if isinstance(output, str) and output in names:
+            index = names.index(output)
+        else:
+            remedy = "Give the index of an output, from 0"
+            remedy += f", or one of the names {', '.join(map(repr, names))}." if names else "."
+            most = self.outputs - 1
+            index = check.count("output", output, "of_output", remedy, least=0, most=most)
         if self.outputs == 1:
             return self
         trace = copy.copy(self)
@@ -143,31 +133,12 @@ class Trace:
             setattr(trace, name, getattr(self, name)[:, index])
         return trace
 
-    def output_index(self, output: object, owner: str) -> int:
-        """The index of an output that is given by its index or name."""
-        names = self.target_names
-        if isinstance(output, str) and output in names:
-            return names.index(output)
-        remedy = "Give the index of an output, from 0"
-        remedy += f", or one of the names {', '.join(map(repr, names))}." if names else "."
-        return check.count("output", output, owner, remedy, least=0, most=self.outputs - 1)
-
-    def rename(self, row: int, names: Sequence[str]) -> None:
-        """The slots have these names from this row on."""
-        self._later_names.append((row, names))
-
     def to_frame(self) -> pandas.DataFrame:
         """The trace as a pandas data frame: one row per sample.
 
         A field with one value per sample is a column of that name. A field with one value per slot
         has as many columns, such as `weights: [3] Gaussian(width=0.5)`. With several targets their
         names come first: `predictions: load`, `weights: load: [3] Gaussian(width=0.5)`.
-
-        >>> import numpy as np, kernelbank as kb
-        >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 2))
-        >>> trace = bank.run(np.arange(9), np.arange(9), record=["predictions", "weights"])
-        >>> list(trace.to_frame())
-        ['predictions', 'weights: [0] Gaussian(width=0.5)', 'weights: [1] Gaussian(width=2)']
         """
         arrays = {name: getattr(self, name) for name in self.fields}
         return frame(len(self), arrays, self._columns())
@@ -177,25 +148,6 @@ class Trace:
         outputs = [self.target_names] if self.outputs > 1 else []
         by_slot = [*outputs, self.names]
         return {name: by_slot if name in self.by_slot else outputs for name in self.fields}
-
-    def jensen_gap(self) -> Floats:
-        """(n,): how far the looser bound, with Jensen's inequality on the norm, is above the cost.
-
-        (n, K) for several outputs.
-
-        The bound is the weighted cost of the slots, sum_p w_p C(f_p). It is never below the one of
-        `bound_gap`. Needs "weights", "slot_cost", "cost" and "bound_gap"; NaN for combiners off the
-        simplex, for which there is no such bound.
-
-        >>> import kernelbank as kb
-        >>> x, y = kb.datasets.ar1(seed=0, samples=100)
-        >>> trace = kb.KernelBank(kb.gaussian_grid(0.1, 10, 5)).run(x, y)
-        >>> bool((trace.jensen_gap() >= trace.bound_gap - 1e-12).all())
-        True
-        """
-        costs = np.where(self.weights > 0, self.slot_cost, 0.0)  # infinite for a slot that is out
-        gap = (self.weights * costs).sum(axis=-1) - self.cost
-        return np.where(np.isnan(self.bound_gap), np.nan, gap)
 
     def __len__(self) -> int:
         return self._samples
@@ -211,11 +163,6 @@ class Trace:
     def __repr__(self) -> str:
         several = f", {self.outputs} {self._output}s" if self.outputs > 1 else ""
         return f"Trace({len(self)} samples{several}; {', '.join(self.fields)})"
-
-    def write(self, start: int, arrays: Mapping[str, Floats]) -> None:
-        """Fill rows start, start + 1, ... of the arrays that are given."""
-        for name, rows in arrays.items():
-            getattr(self, name)[start : start + len(rows)] = rows
 
 
 def chosen_fields(

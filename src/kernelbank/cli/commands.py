@@ -269,14 +269,14 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
 )
 @click.option("--delimiter", default=",", help="Between the cells of files, or tab.")
 @click.option("--decimal", default=".", help="Decimal point of numbers in files: . or ,")
-@_folder("comparison", "Folder for tables (JSON, Markdown) and a figure; created if needed.")
+@_folder("comparison", "Folder for the tables (JSON, Markdown); created if needed.")
 def compare(**options: Any) -> None:
     """Compare AutoBank, learners and combiners on streams.
 
-    SOURCE is a .csv or .csv.gz file with a header row, or one of the synthetic streams ar1,
-    friedman, lorenz and sine. Every learner is run with every combiner, on a bank of all kernels,
-    and so are AutoBank and two baselines; each sample is predicted before it is learned. For other
-    settings than the defaults there is kb.compare, in Python.
+    SOURCE is a .csv or .csv.gz file with a header row, or one of the synthetic streams ar1 and
+    sine. Every learner is run with every combiner, on a bank of all kernels, and so are AutoBank
+    and two baselines; each sample is predicted before it is learned. For other settings than the
+    defaults there is kb.compare, in Python.
 
     \b
       kernelbank compare load.csv --target load --standardise 100 \\

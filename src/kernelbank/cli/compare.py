@@ -1,4 +1,4 @@
-"""`kernelbank compare`: AutoBank, learners and combiners on streams; tables and figures."""
+"""`kernelbank compare`: AutoBank, learners and combiners on streams; tables."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from ..kernels import Gaussian, Kernel, gaussian_grid
 from ..losses import Squared, as_loss
 from ..research import datasets, rivals
 from ..research.comparison import compare as run_comparison
-from ..research.plots.style import need_matplotlib
 from ..research.results import Comparison
+from ..utils.validation import Floats
 
 
 def compare(options: dict[str, Any]) -> None:
@@ -36,19 +36,11 @@ def compare(options: dict[str, Any]) -> None:
         streams = open_streams(options)
     _print_warnings(console, caught)
     out.mkdir(parents=True, exist_ok=True)
-    need_matplotlib()  # refused before the work, not after it
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", KernelBankWarning)
         comparison = _run(console, banks, streams, options)
     console.print(f"{comparison}\n", markup=False, soft_wrap=True)
-    if comparison.overall:
-        test = comparison.rank_test()
-        console.print(
-            f"Equal methods would give such ranks with p = {test.p_value:.2g} (Friedman's test). "
-            f"Mean ranks that differ by more than {test.difference:.2f} differ at a level of "
-            f"{test.level:.0%} (Nemenyi)."
-        )
     _print_warnings(console, caught)
     files = write_files(comparison, out)
     console.print(f"\nDone in {time.perf_counter() - start:.1f} s.")
@@ -63,13 +55,10 @@ def print_files(console: Console, folder: Path, files: Iterable[Path]) -> None:
 
 
 def write_files(comparison: Comparison, folder: Path) -> list[Path]:
-    """Tables and figures; ranks if there are several streams."""
+    """The tables, for programs and for people."""
     markdown = folder / "table.md"
     markdown.write_text(f"{comparison}\n", encoding="utf-8")
-    files = [comparison.to_json(folder / "table.json"), markdown]
-    if comparison.overall:
-        files += comparison.plot_ranks(folder / "critical_difference.png")
-    return files
+    return [comparison.to_json(folder / "table.json"), markdown]
 
 
 def make_banks(options: dict[str, Any]) -> dict[str, object]:
@@ -125,9 +114,19 @@ def make_kernels(names: str, widths: list[float]) -> list[Kernel]:
 def open_streams(options: dict[str, Any]) -> dict[str, object]:
     """The streams by short names: the source's own, or the file's without folder and suffix."""
     streams: dict[str, object] = {}
+    rows, has_labels = options["standardise"], as_loss(options["loss"]).labels
+
+    def scaled(X: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """The stream in standard units, if they are asked for; labels are not scaled."""
+        if not rows:
+            return X, y
+        inputs, targets = datasets.standardised(X, y, rows)
+        return inputs, y if has_labels else targets
+
     for source in options["sources"]:
         if source in datasets.BUILT_IN:
-            streams[source] = source
+            maker, length = datasets.BUILT_IN[source], options["samples"] or 1000
+            streams[source] = lambda seed, maker=maker, length=length: scaled(*maker(seed, length))
             continue
         if not source.endswith((".csv", ".csv.gz")):
             names = ", ".join(sorted(datasets.BUILT_IN))
@@ -147,7 +146,7 @@ def open_streams(options: dict[str, Any]) -> dict[str, object]:
                 "have them with --features and --target; `kernelbank run` takes text, times and "
                 "empty cells."
             ) from None
-        streams[source if name in streams else name] = table
+        streams[source if name in streams else name] = scaled(*table)
     return streams
 
 
@@ -159,14 +158,15 @@ def _run(
 ) -> Comparison:
     counted = TextColumn("{task.completed} of {task.total}")
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), counted)
-    settings = {name: options[name] for name in ("seeds", "loss", "standardise", "skip", "samples")}
+    settings = {name: options[name] for name in ("seeds", "loss", "samples")}
+    skip = options["standardise"] if options["skip"] is None else options["skip"]
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
         task = progress.add_task("Running", total=None)
 
         def show(done: int, total: int, what: str) -> None:
             progress.update(task, completed=done, total=total, description=what)
 
-        return run_comparison(banks, streams, progress=show, **settings)
+        return run_comparison(banks, streams, progress=show, skip=skip, **settings)
 
 
 def _print_warnings(console: Console, caught: list[warnings.WarningMessage]) -> None:

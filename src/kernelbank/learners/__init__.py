@@ -6,16 +6,13 @@ from .centres import (
     KLMS,
     KNLMS,
     KRLS,
-    POLK,
     QKLMS,
     FixedBudgetKRLS,
-    Forgetron,
     KRLSTracker,
     Norma,
-    Projectron,
     SlidingWindowKRLS,
 )
-from .features import FourierRLS, FourierSGD, LinearRLS, NystromSGD
+from .features import FourierRLS, FourierSGD, LinearRLS
 from .nonparametric import BoostedTrees, LastValue, NearestNeighborGP, PartitionTree
 from .python_learner import Adapter, PythonLearner
 
@@ -23,7 +20,6 @@ __all__ = [
     "Adapter",
     "BoostedTrees",
     "FixedBudgetKRLS",
-    "Forgetron",
     "FourierRLS",
     "FourierSGD",
     "KLMS",
@@ -35,10 +31,7 @@ __all__ = [
     "LinearRLS",
     "NearestNeighborGP",
     "Norma",
-    "NystromSGD",
-    "POLK",
     "PartitionTree",
-    "Projectron",
     "PythonLearner",
     "QKLMS",
     "SlidingWindowKRLS",

@@ -37,8 +37,6 @@ class Learner(check.Settings):
     """Whether the state is arrays, so that a file can keep it."""
     second_order: ClassVar[bool] = False
     """Whether the step uses the loss's second derivative, or a bound: the loss must have one."""
-    needs_labels: ClassVar[bool] = False
-    """Whether the loss must be one for labels -1 and +1."""
     needs_squared: ClassVar[bool] = False
     """Whether the loss must be the squared one."""
     decays: ClassVar[bool] = False
@@ -63,7 +61,7 @@ class Learner(check.Settings):
             values |= {"seed_parts": np.array(parts, dtype=float), "identity": float(identity)}
         return values | {"coordinates": np.array(coordinates, dtype=float)}
 
-    def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
+    def core_model(self, kernel: Kernel, dimension: int) -> Any:
         """A new model in Python that the core calls for one output of a slot; None: it needs none.
 
         It has value(x), learn(x, y, slope), norm(), variance(x), copy(), `arrays`, the state by
@@ -82,10 +80,6 @@ class Learner(check.Settings):
             remedy = 'Use "squared", "logistic" or "huber", a first-order learner such as '
             remedy += "kb.learners.KLMS(), or let this one learn by squares all the same: "
             remedy += 'kb.Slot(..., loss="squared").'
-            raise check.refuse("loss", rule, objective.loss, remedy)
-        if self.needs_labels and not objective.loss.labels:
-            rule = f"be one for labels -1 and +1 for {type(self).__name__}"
-            remedy = 'Use "hinge", "squared_hinge" or "logistic", or another learner.'
             raise check.refuse("loss", rule, objective.loss, remedy)
         if self.needs_squared and objective.loss != Squared():
             rule = f"be the squared one for {type(self).__name__}"
@@ -140,9 +134,9 @@ class Learner(check.Settings):
             rule, remedy = f"have at most {most} points for {owner}", "Give fewer, or raise budget."
             raise check.refuse("initial", rule, terms, remedy)
 
-    def history_length(self, objective: Objective) -> int:
-        """The number of past inputs that the method reads, at least the window."""
-        return objective.window
+    def history_length(self) -> int:
+        """The number of past inputs that the method reads, if more than the window."""
+        return 0
 
 
 def count_of(things: str, default: int, *, least: int = 1) -> Any:

@@ -18,7 +18,7 @@ from ..errors import InvalidArgument
 from ..kernels import FeatureMap, Kernel, Linear, active_width, feature_counts, feature_map
 from ..losses import Objective
 from ..utils import validation as check
-from .base import MOST, Learner, Values, count_of, forgetting_field, seed_field
+from .base import MOST, Learner, Values, forgetting_field, seed_field
 from .centres import step_size_field
 
 # --- random features --------------------------------------------------------------------------
@@ -92,12 +92,6 @@ class FourierSGD(_RandomFeatures):
         samples number restart, 2 restart, ..., counted from 1. None: never.
 
     Reference: Lu, Hoi, Wang, Zhao and Liu, Journal of Machine Learning Research 17 (2016).
-
-    >>> import kernelbank as kb
-    >>> bank = kb.KernelBank(learner=kb.learners.FourierSGD(features=50, learning_rate=0.2))
-    >>> bank.learn_one(0.0, 1.0)
-    >>> round(bank.predict_one(0.0), 3)
-    0.4
     """
 
     decays: ClassVar[bool] = True
@@ -243,38 +237,3 @@ class LinearRLS(_Recursive):
 
     def weight_count(self, kernel: Kernel, dimension: int) -> int:
         return active_width(kernel, dimension) + 1
-
-
-# --- landmarks --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class NystromSGD(Learner):
-    """Gradient descent on Nystrom features: the kernel projected on some landmarks.
-
-    The first inputs that are new enough become landmarks c. With K = L L' their Gram matrix, its
-    diagonal raised by 1e-8 of itself, the features z(x) = L^-1 k(x, c) have
-    z(x)'z(t) = k(x, c) K^-1 k(c, t), and
-
-        weights <- (1 - learning_rate * regularization) weights - learning_rate * l'(f(x), y) z(x).
-
-    Parameters
-    ----------
-    landmarks : largest number of landmarks.
-    learning_rate, step_size : as for `Norma`.
-    novelty : an input becomes a landmark if more than this fraction of k(x, x) is new.
-
-    Reference: Lu, Hoi, Wang, Zhao and Liu, Journal of Machine Learning Research 17 (2016).
-
-    >>> import kernelbank as kb
-    >>> bank = kb.KernelBank(learner=kb.learners.NystromSGD(landmarks=20, learning_rate=0.2))
-    >>> bank.learn_one(0.0, 1.0)
-    >>> round(bank.predict_one(0.0), 3)
-    0.4
-    """
-
-    decays: ClassVar[bool] = True
-    landmarks: int = count_of("landmarks", 50)
-    learning_rate: float = check.number_field(0.1, above=0)
-    novelty: float = check.number_field(0.001, least=0, most=1)
-    step_size: str = step_size_field()

@@ -117,23 +117,15 @@ class PartitionTree(Learner):
 
         sum_i (f(x_i) - y_i)^2 + noise * sum_c g_c^2 / v_level,
 
-    and the second sum is norm^2. Both are exact after every sample, by messages between the cells
-    on one path: no matrix, no step size, no drift. With another loss a sample is a square around
-    its working response f - l' / c, with weight c / 2 and c as in `KRLS`.
+    and the second sum is norm^2. Both are exact after every sample: no matrix, no step size, no
+    drift. With another loss a sample is a square around its working response f - l' / c, with
+    weight c / 2 and c as in `KRLS`.
 
-    A leaf stores its samples, and after `split_after` of them is split in two. Of one random split
-    per input, uniform between the smallest and the largest stored value, it takes the one that
-    lowers the targets' sum of squares most. The samples move to the children, so that the posterior
-    is the one that the new cells would have given from the start.
-
-    When all `nodes` are in use, a new split takes the nodes of the split between two leaves with
-    the least gain rate: the decrease of the sum of squares, in units of the noise, per sample of
-    the stream since the oldest sample below it. The gain rate of the new split must be twice as
-    high, after 10 units are subtracted for chance. All samples of the two leaves become
-    observations of their parent's value (count and sum): the posterior is exact for the kernel in
-    which these samples have the coarser cells only. A leaf whose split has too small a gain rate
-    treats its own samples so, and starts to store again. Memory: at most
-    nodes * (18 + split_after * (inputs + 4) / 2) numbers.
+    A leaf is split in two after `split_after` samples: of one random split per input, by the one
+    that lowers the targets' sum of squares most. When all `nodes` are in use, a new split takes
+    those of the split that has gained least, in time, if it gains twice as much; the samples below
+    that one then have the coarser cells only. So cells go where they help most, also when the
+    stream moves. Memory: at most nodes * (18 + split_after * (inputs + 4) / 2) numbers.
 
     Parameters
     ----------
@@ -176,13 +168,9 @@ class BoostedTrees(Learner):
 
         f(x) = c + sum over trees t of v_t(x),  v_t(x) = the value of the leaf of x in tree t
 
-    The last `memory` samples are kept. While one generation of trees predicts, the next is grown, a
-    tree at a time, from a random half of these samples. Leaves are split greedily, where a split
-    lowers the squared residuals most, by thresholds that are quantiles of the inputs. A generation
-    takes half as many samples as there are when it begins.
-
-    The trees that predict go on to learn: a sample moves c and the values of its leaves by a Kalman
-    step, with variances
+    While one generation of trees predicts, the next is grown from the last `memory` samples, a tree
+    at a time, each from a random half of them. The trees that predict go on to learn: a sample
+    moves c and the values of its leaves by a Kalman step, with variances
 
         P_t = adaptation * learning_rate / (n_t + 4),   n_t = the number of samples of the leaf.
 

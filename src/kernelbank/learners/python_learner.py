@@ -13,7 +13,6 @@ import numpy as np
 
 from ..errors import SlotQuarantined
 from ..kernels import Kernel, NoKernel
-from ..losses import Objective
 from ..utils import validation as check
 from ..utils.validation import Floats, quiet
 from .base import Learner
@@ -83,7 +82,7 @@ class PythonLearner(Learner):
         """Variance of f(x) over that of the noise; NaN: not known."""
         return np.nan
 
-    def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
+    def core_model(self, kernel: Kernel, dimension: int) -> Any:
         state: object = self.start(dimension, kernel)
         remedy = 'Return a dictionary such as {"weights": np.zeros(dimension)}.'
         if not isinstance(state, Mapping) or not all(isinstance(name, str) for name in state):
@@ -156,15 +155,13 @@ class Adapter(Learner):
 
     River models get a dictionary {"x0": ..., "x1": ...}, all others the input as an array. A model
     with predict_proba_one is treated as a classifier of -1 and +1, with value 2 P(+1) - 1. The bank
-    works on a copy of the given model. Its function has no norm: the quadratic program of
-    `kb.combiners.Simplex` uses `curvature` as a_p. The slot of a model that raises an error has no
-    weight from then on, and the bank continues. A model is not arrays, so such a bank cannot be
-    saved.
+    works on a copy of the given model. Its function has no norm: norm^2 is 0. The slot of a model
+    that raises an error has no weight from then on, and the bank continues. A model is not arrays,
+    so such a bank cannot be saved.
 
     Parameters
     ----------
     model : the object.
-    curvature : a_p of this slot, 0 or more; a larger one makes its weight smaller.
 
     >>> import kernelbank as kb
     >>> class Last:
@@ -180,7 +177,6 @@ class Adapter(Learner):
     """
 
     model: object
-    curvature: float = check.number_field(0.0, least=0)
     core_name: ClassVar[str] = ""
     saveable: ClassVar[bool] = False
     only_kernel: ClassVar[type[Kernel]] = NoKernel
@@ -194,27 +190,21 @@ class Adapter(Learner):
         super().__post_init__()
         object.__setattr__(self, "model", copy.deepcopy(self.model))
 
-    def check(self, objective: Objective) -> None:
-        if self.curvature > 0 and objective.regularization == 0:
-            remedy = "Give a curvature of 0, or a regularization above 0."
-            raise self._refuse("curvature", "be 0 in a bank without regularization", remedy)
-
-    def core_model(self, kernel: Kernel, dimension: int, objective: Objective) -> Any:
-        half = 0.5 * objective.regularization
-        return _AdaptedModel(copy.deepcopy(self.model), self.curvature / half if half else 0.0)
+    def core_model(self, kernel: Kernel, dimension: int) -> Any:
+        return _AdaptedModel(copy.deepcopy(self.model))
 
 
 class _AdaptedModel:
     """One interface to all models, as the core calls it. After an error, all values are NaN.
 
-    model : its copies are deep. norm : norm^2 of its function.
+    model : its copies are deep.
     """
 
     may_fail = False
 
-    def __init__(self, model: Any, norm: float = 0.0) -> None:
+    def __init__(self, model: Any) -> None:
         self.arrays: dict[str, Floats] = {}  # the model is not arrays
-        self._model, self._norm, self._failed = model, norm, False
+        self._model, self._failed = model, False
         self._width: int | None = None
         self._started = hasattr(model, "predict_one")
         self._from_river = type(model).__module__.split(".")[0] == "river"
@@ -232,7 +222,7 @@ class _AdaptedModel:
         self._call("learning", self._learn, x, y)
 
     def norm(self) -> float:
-        return self._norm
+        return 0.0
 
     def variance(self, x: Floats) -> float:
         return float("nan")

@@ -29,32 +29,16 @@ from ..utils.validation import Floats
 class BatchSolution:
     """The minimiser of the cost on some samples. `batch_solution` makes it.
 
-    cost : sum_i (F(x_i) - y_i)^2 + regularization / 2 * norm2.
+    cost : sum_i (F(x_i) - y_i)^2 + regularization / 2 * |F|^2.
     gap : the duality gap: the least cost is not below cost - gap.
-    norm2 : |F|^2.
     values : (n,), F at the samples.
     coefficients : (n,), of F = sum_p sum_i coefficients_i k_p(x_i, .).
-    inputs : (n, d).
-    dictionary : the kernels.
     """
 
     cost: float
     gap: float
-    norm2: float
     values: Floats
     coefficients: Floats
-    inputs: Floats
-    dictionary: list[Kernel]
-
-    def predict(self, X: object) -> Floats:
-        """(m,): F at the rows of an (m, d) array."""
-        points = check.samples(X, self.inputs.shape[1])
-        return np.asarray(_matrix(self.dictionary, points, self.inputs) @ self.coefficients)
-
-
-def _matrix(dictionary: list[Kernel], points: Floats, inputs: Floats) -> Floats:
-    """(m, n): the sum of all kernels."""
-    return np.asarray(sum(kernel(points, inputs) for kernel in dictionary))
 
 
 def batch_solution(
@@ -93,15 +77,14 @@ def batch_solution(
     targets = check.targets(y, len(points))
     remedy = "Give a positive number, such as 0.01."
     ridge = check.number("regularization", regularization, owner, remedy, above=0)
-    K = _matrix(kernels, points, points)
+    K = np.asarray(sum(kernel(points, points) for kernel in kernels))
     # The second step removes what rounding left of the residual r.
     c = np.zeros(len(targets))
     system = 2 * K + ridge * np.eye(len(targets))
     for _ in range(2):
         c -= np.linalg.solve(system, 2 * (K @ c - targets) + ridge * c)
     values = K @ c
-    norm2 = float(c @ values)
-    cost = float(((values - targets) ** 2).sum()) + ridge / 2 * norm2
+    cost = float(((values - targets) ** 2).sum()) + ridge / 2 * float(c @ values)
     r = 2 * (values - targets) + ridge * c
     gap = max(0.0, float(r @ K @ r)) / (2 * ridge)
-    return BatchSolution(cost, gap, norm2, values, c, points, kernels)
+    return BatchSolution(cost, gap, values, c)

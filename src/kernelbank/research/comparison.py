@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +15,6 @@ from . import datasets
 from .competitors import Competitor, CompetitorRun, as_competitor, baselines
 from .datasets import CLASSIFICATION, Stream
 from .results import NORMALISED, Comparison, Result, overall, results_on
-from .significance import scipy_stats
 
 
 def compare(
@@ -25,10 +23,8 @@ def compare(
     seeds: int | Iterable[int] = 1,
     *,
     loss: object = "squared",
-    standardise: int = 0,
-    skip: int | None = None,
+    skip: int = 0,
     samples: int | None = None,
-    target: str | None = None,
     progress: Callable[[int, int, str], object] | None = None,
     report: Callable[[Comparison], object] | None = None,
 ) -> Comparison:
@@ -38,8 +34,7 @@ def compare(
     On every stream each competitor is compared with the best one by the test of Diebold and Mariano
     on the differences of their losses, sample by sample. Losses of a stream are correlated in time;
     the variance is Newey and West's, which counts that, and the p-values of a stream are corrected
-    by Holm's rule. Over several streams, see `Comparison.overall` and `Comparison.rank_test`,
-    which need SciPy: pip install 'kernelbank[research]'.
+    by Holm's rule. Over several streams, see `Comparison.overall`.
 
     Every competitor first runs over the first 200 rows of a stream. Then it starts from nothing
     and is timed: so no time contains what is done once, such as compiling.
@@ -51,18 +46,13 @@ def compare(
         given dictionaries, all others (d,) arrays. A `kernelbank.research.competitors.Competitor`
         says itself how it runs.
     streams : by name, a pair (X, y), a `kb.datasets.Stream`, a function from a seed to one of
-        these, the name of a synthetic stream of `kb.datasets`, or a path to a .csv or .csv.gz file;
-        or a list of names and paths.
+        these, or the name of a synthetic stream of `kb.datasets`; or a list of such names.
     seeds : how many (0, 1, 2, ...), or which. What cannot depend on a seed is run once.
     loss : a loss or its name, by which all predictions are scored, whatever the banks minimise; or
         "normalised": the squared error over the variance of the targets, 1 for a wrong label.
-    standardise : 0 leaves all streams as they are. Otherwise every stream, wherever it comes
-        from, is brought to standard units by `kb.datasets.standardised`, the targets by this many
-        first rows, such as 100; labels are not scaled.
-    skip : how many first samples of a stream are learned but not scored; by default those that
-        gave the scale of the targets, `standardise`.
+    skip : how many first samples of a stream are learned but not scored, such as those that gave
+        the scale to `kb.datasets.standardised`.
     samples : run at most this many; synthetic streams have 1000 by default.
-    target : the target's column in files; by default the last one.
     progress : called with (done, total, what) after each run; `what` says how long it took.
     report : called with the comparison so far after each stream.
 
@@ -81,40 +71,31 @@ def compare(
         raise check.refuse("banks", "be a dictionary of names and banks", banks, remedy, "compare")
     competitors = [as_competitor(str(name), bank) for name, bank in banks.items()] + baselines()
     scoring = None if isinstance(loss, str) and loss == NORMALISED else as_loss(loss)
-    remedy = "Give 0, or how many first rows give the scale of the targets, such as 100."
-    scale = check.count("standardise", standardise, "compare", remedy, least=0)
-    if scale == 1:
-        raise check.refuse("standardise", "be 0 or >= 2", standardise, remedy, "compare")
     remedy = "Give 0 or a number such as 100."
-    unscored = scale if skip is None else check.count("skip", skip, "compare", remedy, least=0)
+    unscored = check.count("skip", skip, "compare", remedy, least=0)
     if samples is not None:
         samples = check.count("samples", samples, "compare", "Give a number such as 1000, or None.")
     seed_list = _seed_list(seeds)
-    options = StreamOptions(
-        samples=samples,
-        target=target,
-        standardise=scale,
-        skip=unscored,
-        labels=scoring is not None and scoring.labels,
-        check_units=any(competitor.needs_standard_units for competitor in competitors),
-    )
-    sources = {name: options.opened(name, entry) for name, entry in _named(streams).items()}
-    if len(sources) > 1:
-        scipy_stats()  # refused before the work, not after it
+    lengths = samples, unscored
+    opened = {name: _opened(name, entry, *lengths) for name, entry in _named(streams).items()}
+    if any(competitor.needs_standard_units for competitor in competitors):
+        for name, source in opened.items():
+            has_labels = scoring is not None and scoring.labels
+            if isinstance(source, Stream) and source.task != CLASSIFICATION and not has_labels:
+                _warn_of_units(name, source)
     comparison = Comparison(
         loss="normalised error" if scoring is None else repr(scoring),
         skip=unscored,
-        standardise=scale,
         seeds=tuple(seed_list),
         results=(),
         overall=(),
     )
     results: list[Result] = []
-    done, total = 0, len(sources) * len(seed_list) * len(competitors)
-    for name, source in sources.items():
+    done, total = 0, len(opened) * len(seed_list) * len(competitors)
+    for name, source in opened.items():
         runs: dict[Competitor, list[tuple[Stream, CompetitorRun]]] = {}
         for seed in seed_list:
-            stream = source if isinstance(source, Stream) else options.prepared(name, source(seed))
+            stream = source if isinstance(source, Stream) else _stream(name, source(seed), *lengths)
             if scoring is not None:
                 scoring.check_targets(stream.y)
             for competitor in competitors:
@@ -153,80 +134,46 @@ _UNUSUAL = 10.0
 deviation smaller than its inverse."""
 
 
-@dataclass(frozen=True)
-class StreamOptions:
-    """What `kb.compare` does to every stream.
+def _opened(
+    name: str, entry: object, samples: int | None, skip: int
+) -> Stream | Callable[[int], object]:
+    """The stream, or the function from a seed to it, of what the user gave."""
+    if isinstance(entry, str):
+        if entry not in datasets.BUILT_IN:
+            remedy = "Correct it, or give arrays: (X, y); kb.datasets.read_csv reads a file."
+            rule = f"be a stream's name {sorted(datasets.BUILT_IN)}"
+            raise check.refuse(f"streams[{name!r}]", rule, entry, remedy)
+        maker, length = datasets.BUILT_IN[entry], samples or _LENGTH
+        return lambda seed: maker(seed, length)
+    return entry if callable(entry) else _stream(name, entry, samples, skip)
 
-    - samples: the most to use
-    - target: the target's column in files
-    - standardise: how many first rows give the scale of the targets; 0 for streams as given
-    - skip: how many are not scored
-    - labels: whether the targets are labels, which are not scaled
-    - check_units: whether to warn of streams that are far from standard units
-    """
 
-    samples: int | None
-    target: str | None
-    standardise: int
-    skip: int
-    labels: bool
-    check_units: bool
-
-    def opened(self, name: str, entry: object) -> Stream | Callable[[int], object]:
-        """The stream, or the function from a seed to it, of what the user gave."""
-        if isinstance(entry, str) and entry in datasets.BUILT_IN:
-            maker, length = datasets.BUILT_IN[entry], self.samples or _LENGTH
-            return lambda seed: maker(seed, length)
-        if callable(entry):
-            return entry
-        if isinstance(entry, (str, os.PathLike)):
-            if not os.fspath(entry).endswith((".csv", ".csv.gz")):
-                rule = f"be a stream's name {sorted(datasets.BUILT_IN)} or a .csv or .csv.gz file"
-                remedy = "Correct it, or give arrays: (X, y)."
-                raise check.refuse(f"streams[{name!r}]", rule, os.fspath(entry), remedy)
-            entry = datasets.read_csv(entry, self.target, samples=self.samples)
-        stream = self.prepared(name, entry)
-        if self.check_units and not (self._has_labels(stream) or self.standardise):
-            _warn_of_units(name, stream)
-        return stream
-
-    def prepared(self, name: str, entry: object) -> Stream:
-        """The checked stream, in standard units if asked for; something of it is scored."""
-        if isinstance(entry, (tuple, list)) and len(entry) == 2:
-            entry = Stream(*entry)
-        if not isinstance(entry, Stream):
-            remedy = (
-                "Give (X, y), a kb.datasets.Stream, a function from a seed to it, a name or a path."
-            )
-            raise check.refuse(f"streams[{name!r}]", "be a pair (X, y)", entry, remedy, "compare")
-        stream = entry if self.samples is None else entry.head(self.samples)
-        if len(stream) <= self.skip:
-            rule = f"be shorter than stream {name!r} ({len(stream)} samples)"
-            remedy = f"Score more samples: skip, or standardise, could be {len(stream) // 5}."
-            raise check.refuse("skip", rule, self.skip, remedy, "compare")
-        if not self.standardise:
-            return stream
-        X, y = datasets.standardised(stream.X, stream.y, self.standardise)
-        return replace(stream, X=X, y=stream.y if self._has_labels(stream) else y)
-
-    def _has_labels(self, stream: Stream) -> bool:
-        return self.labels or stream.task == CLASSIFICATION
+def _stream(name: str, entry: object, samples: int | None, skip: int) -> Stream:
+    """At most so many samples of what the user gave as a stream, of which some are scored."""
+    if isinstance(entry, (tuple, list)) and len(entry) == 2:
+        entry = Stream(*entry)
+    if not isinstance(entry, Stream):
+        remedy = "Give (X, y), a kb.datasets.Stream, a function from a seed to it, or a name."
+        raise check.refuse(f"streams[{name!r}]", "be a pair (X, y)", entry, remedy, "compare")
+    stream = entry if samples is None else entry.head(samples)
+    if len(stream) <= skip:
+        rule = f"be shorter than stream {name!r} ({len(stream)} samples)"
+        remedy = f"Score more samples: skip could be {len(stream) // 5}."
+        raise check.refuse("skip", rule, skip, remedy, "compare")
+    return stream
 
 
 def _named(streams: object) -> dict[str, object]:
-    """The streams by name, from a dictionary or a list of names and paths."""
-    if isinstance(streams, (str, os.PathLike)):
-        streams = [streams]
-    by_name: dict[str, object] = {}
+    """The streams by name, from a dictionary or a list of names."""
+    listed = streams if isinstance(streams, Iterable) and not isinstance(streams, str) else ()
+    by_name = {str(name): name for name in listed}
     if isinstance(streams, Mapping):
         by_name = {str(name): stream for name, stream in streams.items()}
-    elif isinstance(streams, Iterable):
-        listed = list(streams)
-        if all(isinstance(item, (str, os.PathLike)) for item in listed):
-            by_name = {os.fspath(item): item for item in listed}
+    elif not all(isinstance(name, str) for name in by_name.values()):
+        by_name = {}
     if not by_name:
-        remedy = 'Give for example {"mine": (X, y)}, or ["ar1", "lorenz"].'
-        rule = "be a dictionary, or a list of names and paths, of at least one stream"
+        remedy = 'Give for example {"mine": (X, y)}, or ["ar1", "sine"].'
+        rule = "be a dictionary, or a list of names, of at least one stream"
         raise check.refuse("streams", rule, streams, remedy, "compare")
     return by_name
 
@@ -239,7 +186,7 @@ def _warn_of_units(name: str, stream: Stream) -> None:
     warnings.warn(
         f"The targets of {name} have mean {mean:.3g} and standard deviation {deviation:.3g}. "
         "A KernelBank starts at 0, and its widths and steps are made for standard units: "
-        "standardise=100 (in the command: --standardise 100) brings all streams to these.",
+        "kb.datasets.standardised (in the command: --standardise 100) brings a stream to these.",
         KernelBankWarning,
-        stacklevel=4,
+        stacklevel=3,
     )

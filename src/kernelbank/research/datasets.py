@@ -21,7 +21,7 @@ from ..io.sources import open_source, read_columns
 from ..utils import validation as check
 from ..utils.validation import Floats
 
-__all__ = ["Stream", "ar1", "friedman", "lorenz", "read_csv", "sine", "standardised"]
+__all__ = ["Stream", "ar1", "read_csv", "sine", "standardised"]
 
 REGRESSION, CLASSIFICATION = "regression", "classification"
 
@@ -238,77 +238,6 @@ def sine(
     return x[:, None], np.sin(2 * np.pi * (x + shift)) + deviation * draw.normal(size=samples)
 
 
-def friedman(seed: int = 0, samples: int = 1000) -> tuple[Floats, Floats]:
-    """Friedman's function of five inputs among ten, with abrupt changes of the inputs.
-
-    y = 10 sin(pi x1 x2) + 20 (x3 - 1/2)^2 + 10 x4 + 5 x5 + N(0, 1), with x uniform in [0, 1]^10.
-    The stream has three parts of equal length, and in each another set of five inputs matters.
-
-    Parameters
-    ----------
-    seed : of the inputs, the noise and the changes.
-    samples : how many.
-
-    Reference: Friedman, Multivariate adaptive regression splines, Annals of Statistics 19 (1991);
-    with abrupt drift as in Ikonomovska, Gama and Dzeroski, Learning model trees from evolving data
-    streams (2011).
-
-    >>> X, y = friedman(seed=0, samples=100)
-    >>> X.shape, y.shape
-    ((100, 10), (100,))
-    """
-    _check("friedman", seed, samples)
-    draw = np.random.default_rng(seed)
-    X = draw.uniform(0, 1, (samples, 10))
-    errors = draw.normal(size=samples)
-    columns = [np.arange(5), draw.permutation(10)[:5], draw.permutation(10)[:5]]
-    y = np.empty(samples)
-    for n in range(samples):
-        a, b, c, d, e = X[n, columns[3 * n // samples]]
-        y[n] = 10 * math.sin(math.pi * a * b) + 20 * (c - 0.5) ** 2 + 10 * d + 5 * e
-    return X, y + errors
-
-
-def lorenz(seed: int = 0, samples: int = 1000) -> tuple[Floats, Floats]:
-    """One step ahead on the Lorenz attractor: the next z from the last six, 0.01 apart in time.
-
-    dx/dt = 10 (y - x), dy/dt = x (28 - z) - y, dz/dt = x y - 8/3 z, by Euler's rule, as in the
-    benchmark of the Kernel Adaptive Filtering Toolbox. Row n is z_n, z_{n-1}, ..., newest first;
-    its target is z_{n+1}.
-
-    Parameters
-    ----------
-    seed : of the start, which then runs for 20 time units to reach the attractor.
-    samples : how many.
-
-    Reference: Lorenz, Deterministic nonperiodic flow, Journal of the Atmospheric Sciences 20 (1963)
-
-    >>> X, y = lorenz(seed=0, samples=100)
-    >>> X.shape, bool((X[1:, 0] == y[:-1]).all())
-    ((100, 6), True)
-    """
-    _check("lorenz", seed, samples)
-    x, y, z = np.random.default_rng(seed).normal(size=3).tolist()
-    heights = lorenz_heights((x, y, 25.0 + z), samples + 2006)[2000:]
-    X = np.stack([heights[5 - lag : -1 - lag] for lag in range(6)], axis=1)
-    return X, heights[6:].copy()
-
-
-def lorenz_heights(start: tuple[float, float, float], points: int) -> Floats:
-    """(points,): z from `start` on, which is included, by Euler's rule with a step of 0.01.
-
-    The sums are written out in plain Python, so that the bits do not depend on a library.
-    """
-    x, y, z = start
-    heights = np.empty(points)
-    for n in range(points):
-        heights[n] = z
-        # In a chaotic system another order of the terms soon gives another path.
-        slopes = -10.0 * x + 10.0 * y, 28.0 * x - x * z - y, x * y - 8.0 / 3.0 * z
-        x, y, z = x + 0.01 * slopes[0], y + 0.01 * slopes[1], z + 0.01 * slopes[2]
-    return heights
-
-
 def _check(owner: str, seed: int, samples: int) -> None:
     remedy = "Give a seed such as 0, 1, 2, ..."
     check.count("seed", seed, owner, remedy, least=0, most=2**32 - 1)
@@ -317,8 +246,6 @@ def _check(owner: str, seed: int, samples: int) -> None:
 
 BUILT_IN: dict[str, Callable[[int, int], tuple[Floats, Floats]]] = {
     "ar1": ar1,
-    "friedman": friedman,
-    "lorenz": lorenz,
     "sine": sine,
 }
 """The synthetic streams by name; each takes a seed and a number of samples."""

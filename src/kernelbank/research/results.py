@@ -16,14 +16,7 @@ from ..utils.rendering import one_line
 from ..utils.validation import Floats
 from .competitors import Competitor, CompetitorRun
 from .datasets import CLASSIFICATION, Stream
-from .significance import (
-    LEVEL,
-    RankTest,
-    diebold_mariano,
-    holm,
-    rank_test,
-    scipy_stats,
-)
+from .significance import diebold_mariano, holm, mean_rank, signed_rank
 
 NORMALISED = "normalised"
 """Scores by the squared error over the variance of the scored targets, or by wrong labels."""
@@ -41,7 +34,6 @@ class Result:
     - best: whether its mean loss is the least on the stream
     - p_value: how likely so large a difference from the best is by chance (None for the best
       itself, and where there is too little evidence)
-    - lag: up to which correlations in time were counted
     - losses: of every sample, those not scored included; means over the runs
     - figures: further figures of its first run, if a `Competitor` has such
     """
@@ -56,13 +48,11 @@ class Result:
     runs: int
     mean_loss: float
     mean_loss_deviation: float | None
-    root_mean_squared_error: float
     cumulative_cost: float | None
     seconds_per_sample: float
     note: str
     best: bool
     p_value: float | None
-    lag: int
     losses: Floats = field(repr=False, compare=False, default_factory=lambda: np.zeros(0))
     figures: Mapping[str, float] = field(default_factory=dict)
 
@@ -136,7 +126,6 @@ class Comparison:
 
     loss: str
     skip: int
-    standardise: int
     seeds: tuple[int, ...]
     results: tuple[Result, ...]
     overall: tuple[Overall, ...]
@@ -164,30 +153,12 @@ class Comparison:
         """One competitor on one stream; None if it did not run there."""
         return next((result for result in self.of(stream) if result.name == name), None)
 
-    def rank_test(self, level: float = LEVEL) -> RankTest:
-        """Friedman's test that all competitors are equal, and Nemenyi's critical difference.
-
-        See `kernelbank.research.significance.rank_test` for the formulas. Only competitors that
-        ran on all streams take part, the baselines too. The streams must be independent of each
-        other.
-
-        >>> import kernelbank as kb
-        >>> streams = ["sine", "ar1", "friedman"]
-        >>> comparison = kb.compare({"a": kb.KernelBank()}, streams, samples=100)
-        >>> sorted(comparison.rank_test().mean_ranks)
-        ['a', 'persistence', 'running mean']
-        """
-        by_name = _on_every_stream(self.results).items()
-        losses = {name: [result.mean_loss for result in results] for name, results in by_name}
-        return rank_test(losses, level)
-
     def to_json(self, path: str | os.PathLike[str]) -> Path:
         """Write everything but the losses to a file. Numbers that are not finite become null."""
         file = Path(path)
         content = {
             "loss": self.loss,
             "skip": self.skip,
-            "standardise": self.standardise,
             "seeds": self.seeds,
             "results": [result.row() for result in self.results],
             "overall": [asdict(row) for row in self.overall],
@@ -201,19 +172,18 @@ class Comparison:
         >>> import kernelbank as kb
         >>> comparison = kb.compare({"a": kb.KernelBank()}, ["sine"], samples=100)
         >>> [cell.strip() for cell in comparison.to_markdown().split("|")[1:4]]
-        ['sine, 100 samples', 'mean loss', 'RMSE']
+        ['sine, 100 samples', 'mean loss', 'cost']
         """
-        units = f"; standard units of the first {self.standardise} rows" if self.standardise else ""
         over = f", means over {len(self.seeds)} seeds (± deviation)" if len(self.seeds) > 1 else ""
         lines = [
-            f"Loss one step ahead: {self.loss}{over}{units}.",
+            f"Loss one step ahead: {self.loss}{over}.",
             "p: how likely so large a difference from the best is by chance (Diebold-Mariano, with",
             "correlations in time and Holm's correction).",
         ]
         for stream in self.streams:
             results = self.of(stream)
             heading = f"{_escaped(stream)}, {results[0].samples} samples"
-            rows = [[heading, "mean loss", "RMSE", "cost", "µs", "p"]]
+            rows = [[heading, "mean loss", "cost", "µs", "p"]]
             lines += ["", *_aligned(rows + [_cells(result) for result in results])]
         if self.overall:
             heading = f"all {len(self.streams)} streams"
@@ -225,15 +195,6 @@ class Comparison:
         return "\n".join(lines)
 
     __repr__ = to_markdown
-
-    def plot_ranks(self, path: str | os.PathLike[str], level: float = LEVEL) -> list[Path]:
-        """Draw the critical-difference diagram of `rank_test`, and write it as PNG and SVG."""
-        from .plots import critical_difference, save
-
-        test, file = self.rank_test(level), Path(path)
-        figure = critical_difference(test.mean_ranks, test.streams, level)
-        name = file.stem if file.suffix in (".png", ".svg") else file.name
-        return save(figure, file.parent, name)
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:
@@ -248,11 +209,10 @@ def _aligned(rows: list[list[str]]) -> list[str]:
 
 def _cells(result: Result) -> list[str]:
     """A row of the table of a stream."""
-    rmse = "" if result.diverged else f"{result.root_mean_squared_error:.4g}"
     cost = "" if result.cumulative_cost is None else f"{result.cumulative_cost:.5g}"
     chance = "best" if result.best else _chance(result.p_value)
     time = f"{result.seconds_per_sample * 1e6:.3g}"
-    return [_escaped(result.name), result.loss_text(), rmse, cost, time, chance]
+    return [_escaped(result.name), result.loss_text(), cost, time, chance]
 
 
 def _chance(p_value: float | None) -> str:
@@ -312,17 +272,16 @@ def results_on(
     scored = {key: [series[skip:] for series in every] for key, every in losses.items()}
     means = {key: [float(series.mean()) for series in every] for key, every in scored.items()}
     best = min(means, key=lambda key: _mean(means[key]))
-    tests = [
-        diebold_mariano(_differences(series, scored[best], seeded)) for series in scored.values()
-    ]
     chances = holm(
-        [math.nan if key == best else test.p_value for key, test in zip(runs, tests, strict=True)]
+        [
+            math.nan if key == best else diebold_mariano(_differences(series, scored[best], seeded))
+            for key, series in scored.items()
+        ]
     )
     results = []
-    for (key, pairs), test, p_value in zip(runs.items(), tests, chances, strict=True):
+    for (key, pairs), p_value in zip(runs.items(), chances, strict=True):
         stream, first = pairs[0]
         costs = [run.cumulative_cost for _, run in pairs if run.cumulative_cost is not None]
-        errors = [_root_mean_square((run.predictions - s.y)[skip:]) for s, run in pairs]
         results.append(
             Result(
                 stream=name,
@@ -335,13 +294,11 @@ def results_on(
                 runs=len(pairs),
                 mean_loss=_mean(means[key]),
                 mean_loss_deviation=_deviation(means[key]),
-                root_mean_squared_error=_mean(errors),
                 cumulative_cost=_mean(costs) if costs else None,
                 seconds_per_sample=_mean([run.seconds_per_sample for _, run in pairs]),
                 note=next((run.note for _, run in pairs if run.note), ""),
                 best=key == best,
                 p_value=None if math.isnan(p_value) else p_value,
-                lag=test.lag,
                 losses=_mean_series(losses[key]),
                 figures=first.figures,
             )
@@ -362,12 +319,6 @@ def _mean_series(series: list[Floats]) -> Floats:
     """The mean over the runs, up to the end of the shortest."""
     shortest = min(map(len, series))
     return np.asarray(np.mean([run[:shortest] for run in series], axis=0))
-
-
-def _root_mean_square(errors: Floats) -> float:
-    with np.errstate(over="ignore"):
-        mean = float(np.sqrt(np.mean(errors * errors)))
-    return math.inf if math.isnan(mean) else mean
 
 
 def _mean(values: list[float]) -> float:
@@ -402,8 +353,8 @@ def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
     if len({result.stream for result in results}) < 2:
         return ()
     by_name = _on_every_stream(results)
-    losses = [[result.mean_loss for result in rows] for rows in by_name.values()]
-    ranks = scipy_stats().rankdata(losses, axis=0)  # (names, streams)
+    losses = np.array([[result.mean_loss for result in rows] for rows in by_name.values()])
+    ranks = mean_rank(losses)  # (names, streams)
     mean_ranks = dict(zip(by_name, ranks.mean(axis=1).tolist(), strict=True))
     first = dict(zip(by_name, (ranks == ranks.min(axis=0)).sum(axis=1).tolist(), strict=True))
     best = min(mean_ranks, key=lambda name: mean_ranks[name])
@@ -414,10 +365,7 @@ def overall(results: Sequence[Result]) -> tuple[Overall, ...]:
         }
         ratios = {name: float(np.exp(np.mean(values))) for name, values in logs.items()}
     others = [name for name in by_name if name != best]
-    # Ratios of 1 are left out. Exact for up to 50 ratios, or 13 if some are equal.
-    ratios_apart = [[log for log in logs[name].tolist() if log] for name in others]
-    stats = scipy_stats()
-    tests = holm([float(stats.wilcoxon(v).pvalue) if v else 1.0 for v in ratios_apart])
+    tests = holm([signed_rank(logs[name].tolist()) for name in others])
     chances = dict(zip(others, tests, strict=True))
     table = [
         Overall(name, rows[0].kind, mean_ranks[name], first[name], ratios[name], chances.get(name))

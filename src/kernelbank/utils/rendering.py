@@ -60,23 +60,9 @@ def render_text(
     return "\n".join(lines)
 
 
-def render_html(
-    title: str,
-    facts: Pairs = (),
-    heading: str = "",
-    bars: Bars = (),
-    rest: str = "",
-    settings: Pairs = (),
-) -> str:
-    """The same text for a notebook, with settings, (label, text), folded away below.
-
-    No script, no address, and the page's style only, dark or light.
-    """
-    text = f"<pre>{escape(render_text(title, facts, heading, bars, rest))}</pre>"
-    if settings:
-        listed = escape(render_text("", settings).strip("\n"))
-        text += f"<details><summary>settings</summary><pre>{listed}</pre></details>"
-    return f'<div class="kernelbank-status" style="overflow-x:auto">{text}</div>'
+def render_html(text: str) -> str:
+    """A text for a notebook: no script, no address, and the page's style only, dark or light."""
+    return f'<div class="kernelbank-status" style="overflow-x:auto"><pre>{escape(text)}</pre></div>'
 
 
 def _lengths(bars: Bars) -> list[float]:

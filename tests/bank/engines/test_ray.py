@@ -68,8 +68,7 @@ def test_bank_saved_on_ray_continues_on_any_engine(cluster, tmp_path):
         assert_same_traces(
             bank.run(X[300:], Y[300:]), kb.load(tmp_path / "two.kb").run(X[300:], Y[300:])
         )
-    serial.reset()
-    two.reset()
+    serial, two = serial.fresh(), two.fresh()
     assert_same_traces(serial.run(X, Y, record="light"), two.run(X, Y, record="light"))
     assert_same_banks(serial, two)
 

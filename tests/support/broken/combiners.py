@@ -1,7 +1,7 @@
 """Combiners that each lack one property, with the property (None: a sound one)."""
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -69,46 +69,10 @@ class NaNIfAllFail(Sound):
         return np.exp(-above) / np.exp(-above).sum(axis=1, keepdims=True)
 
 
-class ReturnsNone(Sound):
-    def diagnostics(self, state, weights):
-        return None
-
-
 class WritesEvidence(Sound):
     def combine(self, objective, evidence, state, weights):
         evidence.slot_loss[:] = 0
         return super().combine(objective, evidence, state, weights)
-
-
-class SoundStacking(Sound):
-    """Discounted moments of the errors, and thirty Frank-Wolfe steps: sound."""
-
-    def shapes(self, slots):
-        return {"moments": (slots, slots)}
-
-    def combine(self, objective, evidence, state, weights):
-        targets = evidence.targets[-len(evidence.slot_loss) :]
-        out = np.zeros_like(evidence.slot_loss)
-        for t, target in enumerate(targets):
-            finite = np.isfinite(evidence.window_loss[t])
-            errors = np.where(finite, evidence.slot_predictions[t] - target, 0.0)
-            state["moments"] *= 0.9
-            state["moments"] += np.outer(errors, errors)
-            own = finite / max(finite.sum(), 1)
-            for step in range(30 if finite.any() else 0):
-                slopes = np.where(finite, (state["moments"] * own).sum(axis=1), np.inf)
-                best = np.arange(len(own)) == np.argmin(slopes)
-                own += (best - own) * 2 / (step + 3)
-            out[t] = own
-        return out
-
-
-class ReadsPreviousTarget(SoundStacking):
-    """One target back: of the sample before."""
-
-    def combine(self, objective, evidence, state, weights):
-        before = replace(evidence, targets=np.roll(evidence.targets, 1))
-        return super().combine(objective, before, state, weights)
 
 
 COMBINERS = [
@@ -119,8 +83,5 @@ COMBINERS = [
     (CountsRuns(), "free of state outside its bank"),
     (SumAboveOne(), "on the simplex"),
     (NaNIfAllFail(), "finite"),
-    (ReturnsNone(), "able to give diagnostics"),
     (WritesEvidence(), "free of exceptions"),
-    (SoundStacking(), None),
-    (ReadsPreviousTarget(), "right about which target belongs to a sample"),
 ]

@@ -91,30 +91,6 @@ class HalfTheNorm(Sound):
         return 0.5 * super().norm(state, kernel)
 
 
-@dataclass(frozen=True)
-class KeepsAllInputs(Sound):
-    def __post_init__(self):
-        object.__setattr__(self, "inputs", [])
-
-    def step(self, state, x, y, slope, kernel):
-        self.inputs.append(x)
-        super().step(state, x, y, slope, kernel)
-
-
-class MixesSlots(Sound):
-    """Counts the steps of all slots of its bank."""
-
-    steps = [0]  # noqa: RUF012
-
-    def start(self, dimension, kernel):
-        self.steps[0] = 0
-        return super().start(dimension, kernel)
-
-    def step(self, state, x, y, slope, kernel):
-        self.steps[0] += 1
-        super().step(state, x, y, slope / self.steps[0], kernel)
-
-
 class RaisesOnLargeTargets(Sound):
     def step(self, state, x, y, slope, kernel):
         if abs(y) > 1e8:
@@ -169,8 +145,6 @@ LEARNERS = [
     (ChangedByValue(), "free of exceptions"),
     (ChangesBehindTheView(), "unchanged by predicting"),
     (HalfTheNorm(), "large enough in its norm"),
-    (KeepsAllInputs(), "bounded in memory"),
-    (MixesSlots(), "independent of its neighbours"),
     (RaisesOnLargeTargets(), "robust on extreme data"),
     (HidesNaN(), "robust on extreme data"),
     (RefusesWithoutReason(), "clear about what it refuses"),

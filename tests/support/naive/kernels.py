@@ -51,16 +51,6 @@ def polynomial(degree, offset, scale):
     return lambda x, t: (scale * float(np.dot(x, t)) + offset) ** degree
 
 
-def spline():
-    """Product over the coordinates of 1 + xt + m^2 (3M - m) / 6, m = min(x, t), M = max(x, t)."""
-
-    def kernel(x, t):
-        m, M = np.minimum(x, t), np.maximum(x, t)
-        return float(np.prod(1 + x * t + m**2 * (3 * M - m) / 6))
-
-    return kernel
-
-
 def active_dims(kernel, coordinates):
     """The kernel of some coordinates."""
     return lambda x, t: kernel(x[list(coordinates)], t[list(coordinates)])

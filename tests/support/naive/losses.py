@@ -91,18 +91,17 @@ def squared_hinge():
 # ---------------------------------------------------------------- Moreau envelopes
 
 
-def envelope(loss, smoothing, lower=-inf):
-    """min over u > lower of l(u, y) + (u - f)^2 / (2 smoothing), by bisection for the u.
+def envelope(loss, smoothing):
+    """min over u of l(u, y) + (u - f)^2 / (2 smoothing), by bisection for the u.
 
-    u is where l'(u, y) + (u - f) / smoothing changes its sign. It lies between any start s and
-    s - smoothing * (that sum at s), because l' does not decrease.
+    u is where l'(u, y) + (u - f) / smoothing changes its sign. It lies between f and
+    f - smoothing * l'(f, y), because l' does not decrease.
     """
     value_of, slope_of = loss
 
     def proximal_point(f, y):
-        start = max(f, lower + 1e-3)
-        other = max(start - smoothing * (slope_of(start, y) + (start - f) / smoothing), lower)
-        low, high = min(start, other), max(start, other)
+        other = f - smoothing * slope_of(f, y)
+        low, high = min(f, other), max(f, other)
         while low < (middle := (low + high) / 2) < high:
             if slope_of(middle, y) + (middle - f) / smoothing > 0:
                 high = middle
@@ -112,8 +111,7 @@ def envelope(loss, smoothing, lower=-inf):
 
     def value(f, y):
         u = proximal_point(f, y)
-        inside = 0.0 if u <= lower else value_of(u, y)  # the limit of f - 0 log f at 0
-        return inside + (u - f) ** 2 / (2 * smoothing)
+        return value_of(u, y) + (u - f) ** 2 / (2 * smoothing)
 
     def derivative(f, y):
         return (f - proximal_point(f, y)) / smoothing
@@ -139,12 +137,3 @@ def poisson(smoothing):
 
     plain = value, lambda f, y: exp_or_inf(f) - y
     return plain if smoothing == 0 else envelope(plain, smoothing)
-
-
-def poisson_rate(smoothing):
-    """The envelope of f - y log f, less its least value, for f > 0."""
-
-    def value(f, y):
-        return f - (y * log(f) if y > 0 else 0.0) - (y - x_log_x(y))
-
-    return envelope((value, lambda f, y: 1 - y / f), smoothing, lower=0.0)

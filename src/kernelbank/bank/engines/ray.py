@@ -314,8 +314,7 @@ class RayBank:
         shards = partition(description["packs"], number)
         self._driver = driver = _core.Bank(describe_driver(description, shards))
         self.weights, self.weight_sums = driver.weights, driver.weight_sums
-        self.clear_weight_sums, self.combiner_step = driver.clear_weight_sums, driver.combiner_step
-        self.alerts = driver.alerts
+        self.clear_weight_sums, self.alerts = driver.clear_weight_sums, driver.alerts
         self._block = settings.block_length(description)
         length, self._shards = min(_core.SLIDE_PERIOD, description["block"] * len(shards)), []
         for k, packs in enumerate(shards):

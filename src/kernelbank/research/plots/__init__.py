@@ -9,7 +9,6 @@ vision, and lines that stay apart in grey too.
 """
 
 from .banks import bars, forecast, function
-from .comparisons import critical_difference
 from .style import (
     BLUE,
     COLUMN,
@@ -30,6 +29,6 @@ from .traces import cumulative_cost, cumulative_loss, predictions, trace, weight
 
 __all__ = [
     "BLUE", "COLUMN", "GREEN", "GREY", "INK", "ORANGE", "PAGE", "PALE", "PURPLE", "RED", "SKY",
-    "bars", "critical_difference", "cumulative_cost", "cumulative_loss", "forecast", "function",
+    "bars", "cumulative_cost", "cumulative_loss", "forecast", "function",
     "new_figure", "predictions", "save", "styled", "trace", "weights",
 ]  # fmt: skip

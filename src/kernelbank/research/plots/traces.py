@@ -61,7 +61,7 @@ def _check_trace(trace: object, *fields: str) -> Trace:
         if field not in trace.fields:
             remedy = 'Run with record="all", or with this name in the list.'
             if field not in trace.possible:
-                remedy = "Only a KernelBank records it; see kb.plots.cumulative_loss(trace, y)."
+                remedy = "Only a KernelBank records it."
             raise check.refuse("trace", f"hold {field!r}", list(trace.fields), remedy)
     if not len(trace):
         raise check.refuse("trace", "have at least one sample", trace, "Run the bank on some.")
@@ -88,30 +88,6 @@ def _check_length(trace: Trace, shape: tuple[int, ...]) -> None:
     if shape != (len(trace),):
         rule = f"hold one value for each of the trace's {len(trace)} samples"
         raise check.refuse("y", rule, shape, "Give what the bank was run on.")
-
-
-def _losses(trace: Trace, y: object) -> tuple[Floats, Floats | None, str]:
-    """The losses of the bank, of the slots if the trace has them, and what they are."""
-    if trace.task is None:
-        _check_trace(trace, "loss")
-        return trace.loss, trace.slot_loss if "slot_loss" in trace.fields else None, "loss"
-    _check_trace(trace, "predictions")
-    if y is None:
-        remedy = "The trace of an AutoBank has no losses: give the targets it was run on."
-        raise check.refuse("y", "be given", y, remedy)
-    # Before the first target there is no prediction, and so no loss; likewise where one of several
-    # targets is missing.
-    if trace.task == "classification":
-        pairs = zip(trace.predictions.tolist(), _labels(trace, y), strict=True)
-        wrong = [label is not None and label != true for label, true in pairs]
-        return np.array(wrong, dtype=float), None, "wrong labels"
-    target = _targets(trace, y)
-    squares = np.nan_to_num((trace.predictions - target) ** 2)
-    if "slot_predictions" not in trace.fields:
-        return squares, None, "squared error"
-    missing = np.isnan(trace.predictions) | np.isnan(target)
-    errors = trace.slot_predictions - target[:, None]
-    return squares, np.where(missing[:, None], 0.0, errors**2), "squared error"
 
 
 # --- figures --------------------------------------------------------------------------------------
@@ -142,30 +118,26 @@ def cumulative_cost(trace: Trace, ax: Axes | None = None) -> Figure:
     return figure_of(axes)
 
 
-def cumulative_loss(trace: Trace, y: object = None, ax: Axes | None = None) -> Figure:
+def cumulative_loss(trace: Trace, ax: Axes | None = None) -> Figure:
     """The sum of losses one step ahead, of the bank and of every slot.
 
     Parameters
     ----------
-    trace : of a `KernelBank`, with "loss" (and "slot_loss"); or of an `AutoBank`, with
-        "predictions" (and, for numbers, "slot_predictions"): then the loss is the squared error, or
-        1 for a wrong label.
-    y : the targets; for a trace of an `AutoBank` only.
+    trace : of a `KernelBank`, with "loss" (and "slot_loss").
     ax : Axes to draw into, instead of a figure of its own.
 
     >>> import numpy as np, kernelbank as kb
-    >>> draw = np.random.default_rng(0)
-    >>> X = draw.normal(size=(60, 2))
-    >>> y = X[:, 0] > 0
-    >>> trace = kb.AutoBank("classification", size="small").run(X, y)
-    >>> figure = kb.plots.cumulative_loss(trace, y)
+    >>> bank = kb.KernelBank(kb.gaussian_grid(0.5, 2, 3))
+    >>> trace = bank.run(np.arange(50) / 5, np.sin(np.arange(50) / 5))
+    >>> figure = kb.plots.cumulative_loss(trace)
     >>> figure.axes[0].get_ylabel()
-    'wrong labels so far'
+    'cumulative loss'
     """
-    losses, alone, what = _losses(_check_trace(trace), y)
+    _check_trace(trace, "loss")
     with canvas(ax, COLUMN, 2.6) as axes:
-        _sums(axes, losses, alone, trace.names)
-        axes.set_ylabel(f"{what} so far")
+        alone = trace.slot_loss if "slot_loss" in trace.fields else None
+        _sums(axes, trace.loss, alone, trace.names)
+        axes.set_ylabel("cumulative loss")
     return figure_of(axes)
 
 
@@ -368,8 +340,8 @@ def trace(trace: Trace, y: object = None) -> Figure:
     >>> x = np.arange(100) / 10
     >>> trace = kb.AutoBank(size="small").run(x, np.sin(x), record="all")
     >>> figure = kb.plots.trace(trace, np.sin(x))
-    >>> [axes.get_ylabel() for axes in figure.axes[:3]]
-    ['target', 'squared error so far', 'slot']
+    >>> [axes.get_ylabel() for axes in figure.axes[:2]]
+    ['target', 'slot']
     """
     fields, task = _check_trace(trace).fields, trace.task
     panels: list[tuple[float, Callable[[Axes], object]]] = []  # heights, and what is drawn
@@ -379,8 +351,8 @@ def trace(trace: Trace, y: object = None) -> Figure:
         panels.append((2.0, lambda axes: predictions(trace, y, axes)))
     if {"cost", "slot_cost"} <= set(fields):
         panels.append((2.0, lambda axes: cumulative_cost(trace, axes)))
-    elif "loss" in fields or (task is not None and y is not None and "predictions" in fields):
-        panels.append((2.0, lambda axes: cumulative_loss(trace, y, axes)))
+    elif "loss" in fields:
+        panels.append((2.0, lambda axes: cumulative_loss(trace, axes)))
     if "weights" in fields:
         count = trace.weights.shape[1]
         height = 2.0 if count > NAMED else max(1.6, 0.11 * count)
