@@ -13,10 +13,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from contextlib import suppress
+import urllib.request
 from pathlib import Path
 from unittest import mock
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -28,19 +30,33 @@ from kernelbank.run.live.page import LivePage, Publisher
 CASES = {"none": (0, False), "5 that follow": (5, True), "50 stuck": (50, False)}
 
 
-def watch(address: str, count: int, reading: bool) -> None:
-    """Open `count` viewers of the events, which read them or not."""
-    url = urlsplit(address)
-    request = f"GET {url.path}events HTTP/1.1\r\nHost: {url.netloc}\r\n\r\n".encode()
-    viewers = [socket.create_connection((url.hostname, url.port)) for _ in range(count)]
-    for viewer in viewers:
-        viewer.sendall(request)
-        viewer.settimeout(0.05)
+def follow(address: str) -> None:
+    """Ask for one report after another, as a page does."""
+    tag = ""
     while True:
-        for viewer in viewers if reading else []:
-            with suppress(TimeoutError):
-                viewer.recv(1 << 16)
-        time.sleep(0.05)
+        request = urllib.request.Request(f"{address}report", headers={"If-None-Match": tag})
+        try:
+            with urllib.request.urlopen(request) as response:
+                tag = response.headers["ETag"]
+                response.read()
+        except HTTPError:  # 304: there is no newer one yet
+            continue
+        except OSError:  # the run is over
+            return
+
+
+def watch(address: str, count: int, reading: bool) -> None:
+    """Open `count` viewers, which follow the run, or ask for a report and read nothing."""
+    url = urlsplit(address)
+    sent = f"GET {url.path}report HTTP/1.1\r\nHost: {url.netloc}\r\n\r\n".encode()
+    stuck = []
+    for _ in range(count):
+        if reading:
+            threading.Thread(target=follow, args=[address]).start()
+        else:
+            stuck.append(socket.create_connection((url.hostname, url.port)))
+            stuck[-1].sendall(sent)
+    time.sleep(3600)
 
 
 def processor_time(process: int) -> float:

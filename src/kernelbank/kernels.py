@@ -260,7 +260,7 @@ class ActiveDims(Kernel):
     def check_width(self, width: int, name: str) -> None:
         least = self.fewest_columns()
         if least > width:
-            rule = f"have at least {least} columns for {self!r}"
+            rule = f"have at least {least} columns for ActiveDims on coordinates {self.coordinates}"
             remedy = "Give wider samples, or a kernel on other coordinates; they count from 0."
             raise check.refuse(name, rule, width, remedy)
         self.base.check_width(len(self.coordinates), name)

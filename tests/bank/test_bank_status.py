@@ -220,7 +220,7 @@ def test_status_draws_weights_of_any_sign_and_size():
 
     lines, _, bars = shown(bank_with(0.1, -0.9, 0.3, 0.0, 0.0, -0.2, 0.05, 0.01))
     assert [share for _, share in bars] == [-0.9, 0.3, -0.2, 0.1, 0.05]
-    assert "-0.900 ░░░░░░░░░░░░░░░░░░░░ [1] Gaussian" in "\n".join(lines)
+    assert "-0.900 -------------------- [1] Gaussian" in "\n".join(lines)
     assert lines[-1].strip() == "0.010 on 1 other, 2 without weight"
     assert shown(bank_with(*[1e308] * 8))[0][-1].strip() == "inf on 3 others"
 

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 import kernelbank as kb
-from kernelbank.cli import commands, compare
+from kernelbank.cli import commands
 from support.comparisons import noisy_stream, write_text
 from support.marks import slow
 
@@ -24,8 +24,7 @@ def test_compare_command_writes_tables(tmp_path):
     path = write_text(tmp_path / "load.csv.gz", "a,b,load\n" + "\n".join(lines) + "\n")
     result = run(
         "compare", path, "sine", "--target", "load", "--learners", "Norma, KRLS", "--rivals", "raker",
-        "--combiners", "Simplex,Stacking", "--kernels", "Gaussian,Linear", "--widths", "0.5:2:3",
-        "--seeds", 2, "--samples", 70, "--standardise", 30, "--out", tmp_path / "out",
+        "--combiners", "Simplex,Stacking", "--seeds", 2, "--samples", 70, "--standardise", 30, "--out", tmp_path / "out",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     written = json.loads((tmp_path / "out" / "table.json").read_text())
@@ -51,11 +50,8 @@ def test_compare_command_writes_tables(tmp_path):
         (["nothing"], "not the name of a stream"),
         (["ar1", "--learners", "Norm"], "--learners: there is no 'Norm'. Use "),
         (["ar1", "--learners", "Norma(budget=3)"], "Settings of components are for kb.compare"),
-        (["ar1", "--learners", "Norma", "--window", 200], "Norma Simplex: 'budget' of Norma"),
-        (["ar1", "--kernels", "Sum"], "no 'Sum'"),
+        (["ar1", "--learners", "PartitionTree"], "PartitionTree Simplex: "),
         (["ar1", "--rivals", "rakers"], "no 'rakers'. Use adaraker, raker"),
-        (["ar1", "--widths", "1,-2"], "--widths must be"),
-        (["ar1", "--widths", "2:1:3"], "--widths must be"),
         (["ar1", "--loss", "unheard"], "'loss' must be"),
     ],
 )
@@ -64,11 +60,6 @@ def test_wrong_options_are_refused_in_one_line(arguments, words, tmp_path):
     assert result.exit_code == 2
     assert words in result.output
     assert len(result.output.strip().splitlines()) == 1
-
-
-def test_widths_are_a_list_or_a_range_in_equal_ratios():
-    assert compare.parse_widths("1:4:3") == pytest.approx([1, 2, 4])
-    assert compare.parse_widths("0.5,2") == [0.5, 2.0]
 
 
 def test_bad_cell_is_refused_in_one_line_with_line_and_column(tmp_path):
@@ -95,13 +86,13 @@ def test_file_arrays_and_command_are_standardised_by_one_rule(tmp_path, rows):
     path = write_text(tmp_path / "t.csv", "a,b,y\n" + "\n".join(plain) + "\n")
     result = run(
         "compare", semicolons, "--delimiter", ";", "--decimal", ",", "--standardise", rows,
-        "--learners", "Norma", "--widths", "1,2", "--out", tmp_path / "out",
+        "--learners", "Norma", "--out", tmp_path / "out",
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     assert ("KernelBank starts at 0" in " ".join(result.output.split())) == (rows == 0)
     written = json.loads((tmp_path / "out" / "table.json").read_text())["results"]
     by_command = {row["name"]: row["mean_loss"] for row in written}
-    banks = {"Norma Simplex": kb.KernelBank(kb.gaussian_grid(1, 2, 2))}
+    banks = {"Norma Simplex": kb.KernelBank(kb.gaussian_grid(0.1, 10, 20))}
     X, y = kb.datasets.standardised(*kb.datasets.read_csv(path), rows) if rows else (X, y)
     for stream in ((X, y), kb.datasets.Stream(X, y), lambda seed: (X, y)):
         found = kb.compare(banks, {"t": stream}, skip=rows)

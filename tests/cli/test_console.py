@@ -13,12 +13,10 @@ import termios
 import threading
 import weakref
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from kernelbank.cli.console import status_line
 from kernelbank.cli.run import stop_on_signals
 from support.run_command import leftovers, make_rows, read_state, run, succeed, write_csv
 
@@ -78,14 +76,10 @@ def test_terminal_shows_one_updated_line_and_a_summary(columns, source, tmp_path
     assert [t for t in drawn if not (len(t) < columns and t.isprintable())] == []
     assert last.startswith("rows ")
     assert not re.search(r"[\x00-\x09\x0b\x0c\x0e-\x1f]", last)
-    # What matters most is there at any width; time is left, as it is a file.
+    # What matters most is there at any width.
     for text in lives[5:-1]:
-        assert re.match(r" *[\d,]+ rows  ", text)
-        assert re.search(r"RMSE +\d", text)
-        assert text.rstrip().endswith("left") or columns > 80
-    if columns == 120:
-        assert all(" baseline " in text and " best slot " in text for text in lives[5:])
-        assert all(re.search(r"  0\.\d\d [a-z]+: ", text) for text in lives[5:])
+        assert re.match(r" *[\d,]+ rows  RMSE +\d", text)
+        assert columns < 80 or re.search(r"  baseline +[\d.]+  +[\d,]+/s$", text)
     # Numbers do not jump: as soon as all is there, each part keeps its place.
     starts = {text.index("RMSE") for text in lives[5:]}
     assert len(starts) <= 2
@@ -137,32 +131,6 @@ def test_output_without_a_terminal_is_plain_text(source, tmp_path, monkeypatch):
     again = succeed(source, *options).err.splitlines()
     assert again[0] == "Resuming after 600 rows."
     assert again[2].split() == ["done", "before", "600"]
-
-
-def status(**changed):
-    """What the line reads of a RunStatus."""
-    values = {
-        "is_classification": False,
-        "rows": 12345,
-        "options": SimpleNamespace(targets=("y",)),
-        "rejected": SimpleNamespace(count=3),
-        "scores": SimpleNamespace(error=0.5, baseline_error=5.2, best_slot_error=0.61),
-        "largest_weights": [("standard: tree", 0.31), ("rank: line", 0.2)],
-    }
-    return SimpleNamespace(**{**values, **changed})
-
-
-@pytest.mark.usefixtures("often")
-@pytest.mark.parametrize("labels", [False, True])
-def test_status_line_fits_every_width(labels):
-    for width in range(140):
-        text = status_line(status(is_classification=labels), 2345.6, 75.0, width)
-        assert len(text) <= width
-        if width >= 38:
-            assert "12,345 rows" in text
-            assert ("errors 50.00 %" if labels else "RMSE 0.500") in text
-    for part in ("2,346/s", "3 bad", " 75 s left", "0.31 standard: tree"):
-        assert part in text
 
 
 # --- Standard error that is full, closed or gone: the run goes on, with the same results ---

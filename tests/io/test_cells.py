@@ -123,7 +123,10 @@ def test_no_number_is_a_time_in_two_units():
     [
         (NOT_A_TIME, [None, "", "soon", "nan", "inf", "1_706_702_400", "2024-13-01", "31.13.2024"]),
         (NOT_A_TIME, ["2024/1/31 noon"]),
-        ("is a time whose format has to be named: use --time-format '%d/%m/%Y'", ["31/01/2024"]),
+        (
+            "is a time whose format has to be named: use --time-format '%d/%m/%Y', if that is its order",
+            ["31/01/2024"],
+        ),
         (
             IMPLAUSIBLE_NUMBER,
             ["0", "23", "2024", "3600", "-86400", "20241301", "15000101", "1e300"],
@@ -154,16 +157,15 @@ def test_other_formats_are_recognised_or_named(cell, form, same):
 
 
 @pytest.mark.parametrize(
-    "cell", ["5/6/2024 5:03 pm", "5/6/2024 5:03:10pm", "13-06-2024", "05/06/2024 17:03:02.25"]
+    "cell",
+    ["5/6/2024 5:03 pm", "5/6/2024 5:03:10pm", "13-06-2024", "6/13/2024", "05/06/2024 17:03:02.25"],
 )
 def test_advised_format_fits_the_cell_that_was_refused(cell):
     with pytest.raises(ValueError, match="has to be named") as caught:
         parse_time(cell)
-    forms = time_format(cell)
-    assert forms
-    for form in forms:
-        assert f"--time-format '{form}'" in str(caught.value)
-        assert parse_time(cell, form) > 0
+    form = time_format(cell)
+    assert f"--time-format '{form}'" in str(caught.value)
+    assert parse_time(cell, form) > 0
 
 
 @pytest.mark.parametrize(

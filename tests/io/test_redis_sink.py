@@ -5,11 +5,10 @@ import uuid
 
 import pytest
 
-from kernelbank.errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused
+from kernelbank.errors import FileRefused, KernelBankWarning, RunRefused
 from kernelbank.io import redis as redis_sink
 from kernelbank.io.redis import RedisSink
 from support.marks import slow
-from support.source_fixtures import RedisServer
 
 
 @pytest.fixture
@@ -75,51 +74,53 @@ def write(sink, begin, end):
         sink.flush()
 
 
-def test_lost_rows_are_told_once_and_written_again(server, sink):
+def test_rows_that_the_server_has_lost_stop_the_run_without_a_hole(server, sink, open_sink):
+    write(sink, 1, 4)
+    sink.commit()
+    write(sink, 4, 6)
+    server.client.save()
+    write(sink, 6, 11)
+    server.lose()
+    sink.write(rows(11, 12))
+    lost = r"lost rows up to row 10, .*: it ends at row 5. With --state, the same command .* again"
+    for use in (sink.flush, sink.commit):
+        with pytest.raises(FileRefused, match=lost):
+            use()
+    assert numbers(server, sink) == [1, 2, 3, 4, 5]
+    resumed = open_sink()  # as the same command does
+    resumed.check({"last": 3})
+    resumed.rewind({"last": 3})
+    write(resumed, 4, 13)
+    assert resumed.commit() == {"last": 12}
+    assert numbers(server, sink) == list(range(1, 13))
+
+
+def test_committed_rows_that_the_server_has_lost_are_to_be_restored(server, sink, open_sink):
     write(sink, 1, 6)
     server.client.save()
     write(sink, 6, 11)
     sink.commit()
     server.lose()
-    with pytest.warns(BrokerConnection, match="6 to 10, .* are written again") as told:
-        write(sink, 11, 12)
-    assert sum("has lost rows" in str(warning.message) for warning in told) == 1
-    assert numbers(server, sink) == list(range(1, 12))
-
-
-@pytest.mark.parametrize(("more", "held", "first"), [(0, 2, 9), (3, 4, 7)])
-def test_rows_that_are_no_longer_held_are_missed(server, sink, monkeypatch, more, held, first):
-    """At the end of a run, and when it goes on."""
-    monkeypatch.setattr(redis_sink, "REWRITABLE_ROWS", held)
-    write(sink, 1, 6)
-    server.client.save()
-    write(sink, 6, 11)
-    sink.commit()
-    server.lose()
-    sink.write(rows(11, 11 + more))
-    with pytest.raises(
-        FileRefused,
-        match=rf"has lost rows 6 to 10, .* those from row {first} on .* Restore .* `appendonly yes`",
-    ):
+    with pytest.raises(FileRefused, match=r"ends at row 5. Restore .* `appendonly yes`"):
         sink.commit()
-    assert numbers(server, sink) == [1, 2, 3, 4, 5]  # no hole: it can be restored
+    with pytest.raises(RunRefused, match="has lost rows 6 to 10"):
+        open_sink().check({"last": 10})
 
 
 def test_stream_that_is_removed_while_rows_are_sent_is_noticed(server, sink, monkeypatch):
     """Between the look at the stream and the rows: afterwards no id shows it."""
     write(sink, 1, 11)
     sink.commit()
-    is_whole = sink._is_whole
+    check_whole = sink._check_whole
 
-    def remove_after(info):
-        whole = is_whole(info)
-        server.client.delete(sink._stream)
-        return whole
+    def remove_after(pipeline):
+        check_whole(pipeline)
+        return server.client.delete(sink._stream)
 
     with monkeypatch.context() as patch:
-        patch.setattr(sink, "_is_whole", remove_after)
+        patch.setattr(sink, "_check_whole", remove_after)
         write(sink, 11, 12)
-    with pytest.raises(FileRefused, match=r"up to row 11, .*: 10 are missing, because .* removed"):
+    with pytest.raises(FileRefused, match=r"lost rows up to row 11, .*acknowledged\. Restore"):
         sink.commit()
 
 
@@ -158,43 +159,23 @@ def test_server_without_an_append_only_file_is_told_at_the_start(server, sink):
     sink.start()
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_commit_waits_for_replicas(server, sink, tmp_path, monkeypatch):
-    (tmp_path / "replica").mkdir()
-    sink._wait = 1
-    server.client.config_set("repl-diskless-sync-delay", 0)
-    replica = RedisServer(tmp_path / "replica", "--replicaof", "127.0.0.1", str(server.port))
-    try:
-        write(sink, 1, 11)
-        server.client.client_kill_filter(skipme=True)  # the commit has a new connection
-        assert sink.commit() == {"last": 10}
-        assert replica.client.xlen(sink._stream) == 10
-        assert server.client.xinfo_stream(sink._stream)["last-generated-id"] == b"10-1"
-    finally:
-        replica.client.close()
-        replica.stop()
-    monkeypatch.setattr(redis_sink, "WAIT_SECONDS", 0.1)
-    write(sink, 11, 12)
-    with pytest.raises(RunRefused, match=r"0 of 1 replicas have the rows .* \(--redis-wait\)"):
-        sink.commit()
-
-
 @pytest.mark.parametrize("seed", [0, 1, *map(slow, range(2, 6))])
 @pytest.mark.filterwarnings("ignore")
-def test_random_losses_leave_every_row_once_or_an_error(server, sink, monkeypatch, seed):
+def test_random_losses_leave_every_row_once_or_an_error(server, open_sink, monkeypatch, seed):
+    """The run is resumed after each error, as long as no committed row is lost."""
     draw = random.Random(seed)
-    monkeypatch.setattr(redis_sink, "REWRITABLE_ROWS", draw.choice([0, 3, 50]), raising=False)
     monkeypatch.setattr(redis_sink, "BATCH_ROWS", 4)
-    done, seen = 0, set()
-    try:
-        for _ in range(60):
-            what = draw.random()
+    sink, done, committed = open_sink(), 0, 0
+    seen = set()
+    for step in range(61):
+        what = draw.random() if step < 60 else 0.7  # a commit at the end
+        try:
             if what < 0.6:
                 count = draw.randint(1, 6)
-                sink.write(rows(done + 1, done + count + 1))
                 done += count
+                sink.write(rows(done - count + 1, done + 1))
             elif what < 0.75:
-                sink.commit()
+                committed = sink.commit()["last"]
             elif what < 0.85:
                 server.client.save()
             elif what < 0.93:
@@ -202,8 +183,14 @@ def test_random_losses_leave_every_row_once_or_an_error(server, sink, monkeypatc
                 server.client.xtrim(sink._stream, draw.randint(0, 5), approximate=False)
             else:
                 server.lose()
-        sink.commit()
-    except FileRefused:
-        return
+        except FileRefused:
+            sink = open_sink()
+            try:
+                sink.check({"last": committed})
+            except RunRefused:
+                return  # what was committed is lost, and that is told
+            sink.rewind({"last": committed})
+            sink.write(rows(committed + 1, done + 1))
+            committed = sink.commit()["last"]
     seen |= set(numbers(server, sink))
     assert seen == set(range(1, done + 1))

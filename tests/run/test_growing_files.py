@@ -328,15 +328,6 @@ def killed(monkeypatch):
     return killed
 
 
-def late_refusal(*words, **more):
-    """What a command prints that is refused when it reads its source."""
-    done = run(*words, **more)
-    assert done.code == 2
-    resuming, text = done.err.splitlines()
-    assert resuming == "Resuming after 0 rows."
-    return text
-
-
 def rows_file(path, seed=0):
     X, y = make_rows(ROWS_FIRST, seed)
     return write_csv(path, ["a", "b", "y"], np.column_stack([X, y]))
@@ -427,9 +418,7 @@ def test_other_rows_on_standard_input_are_refused(killed, tmp_path):
     first, second = rows_file(tmp_path / "1.csv"), rows_file(tmp_path / "2.csv", seed=1)
     killed(*words(tmp_path, "-"), stdin=first)
     before = (tmp_path / "p.csv").read_bytes()
-    assert "are not those that were read before" in late_refusal(
-        *words(tmp_path, "-"), stdin=second
-    )
+    assert "are not those that were read before" in refusal(*words(tmp_path, "-"), stdin=second)
     assert (tmp_path / "p.csv").read_bytes() == before
     succeed(*words(tmp_path, "-"), stdin=first)
     assert (tmp_path / "p.csv").read_bytes() == before
@@ -482,7 +471,7 @@ def test_stream_that_lost_its_first_rows_before_their_commit_is_refused(
             client.xadd(name, {key: str(value) for key, value in row.items()})
         loss, count = "entries may be missing", ROWS_FIRST
     before = (tmp_path / "p.csv").read_bytes()
-    assert loss in late_refusal(*command)
+    assert loss in refusal(*command)
     assert (tmp_path / "p.csv").read_bytes() == before
     assert loss in succeed(*command, "--allow-gaps").err
     assert len(read_csv(tmp_path / "p.csv")[1]) == count

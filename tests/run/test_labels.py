@@ -7,7 +7,7 @@ import pytest
 
 from kernelbank.io import checkpoint
 from kernelbank.run import session
-from kernelbank.run.report.data import ReportData
+from kernelbank.run.report.data import report_text
 from kernelbank.run.scores import LabelScores, probability_of
 from kernelbank.run.status import RunStatus
 from support.run_command import (
@@ -129,12 +129,10 @@ def test_rare_label_is_predicted_from_its_threshold_on(tmp_path):
         assert (score.recall, score.precision) == (hits / score.rows, hits / score.predicted)
         line = f"recall {100 * score.recall:.1f} % of {score.rows} rows, precision "
         assert line + f"{100 * score.precision:.1f} % of {score.predicted} predictions" in text
-    parts = {name: json.loads(part) for name, part in ReportData().parts(status).items()}
+    parts = json.loads(report_text(status))
     assert parts["run"]["positive"] == "perhaps, so"
     assert parts["status"]["labels"]["yes"]["recall"] == status.label_scores["yes"].recall
-    assert ["positive label", "perhaps, so, predicted from a probability of 0.02 on"] in (
-        parts["run"]["details"][1][1]
-    )
+    assert ["--threshold", "0.02"] in parts["run"]["details"][1][1]
 
 
 def test_rare_label_must_be_one_of_the_classes(tmp_path):

@@ -7,8 +7,8 @@ import pytest
 
 import kernelbank as kb
 from kernelbank.cli.console import status_line
-from kernelbank.run.history import DRAWN_TARGETS, FunctionCurves
-from kernelbank.run.report.data import ReportData
+from kernelbank.run.history import DRAWN_TARGETS
+from kernelbank.run.report.data import report_text
 from kernelbank.run.status import RunStatus
 from support.run_command import make_rows, read_column, read_csv, refusal, run, succeed, write_csv
 
@@ -112,23 +112,16 @@ def test_summary_of_many_targets_is_short(tmp_path, light):
     assert text.count("RMSE of") == 8
     assert "and 3 more targets: --log-json lists all" in text
     succeed(source, "--target", ",".join(names), "--state", tmp_path / "state")
-    parts = ReportData().parts(RunStatus.of_state(tmp_path / "state"))
-    details = json.loads(parts["run"])
+    details = json.loads(report_text(RunStatus.of_state(tmp_path / "state")))["run"]
     assert len(details["targets"]) == DRAWN_TARGETS
     assert details["more_targets"] == 3
     assert details["title"] == "t0, t1, t2 and 8 more from s.csv"
 
 
-def test_line_of_a_terminal_has_as_many_errors_as_fit(source, tmp_path):
+def test_line_of_a_terminal_has_the_error_of_the_first_target(source, tmp_path):
     succeed(source, *OPTIONS, "--state", tmp_path / "state")
     status = RunStatus.of_state(tmp_path / "state")
-    load, price = (one.scores.error for one in status.each_target)
-    wide = status_line(status, 1234.0, 5.0, 120)
-    assert f"RMSE of load {load:#.3g}" in " ".join(wide.split())
-    assert f"price {price:#.3g}".rstrip(".") in " ".join(wide.split())
-    assert "price" not in status_line(status, 1234.0, 5.0, 50)
-    for width in range(200):
-        assert len(status_line(status, 1234.0, 5.0, width)) <= width
+    assert f"RMSE of load {status.scores.error:#.3g}" in " ".join(status_line(status).split())
 
 
 def test_changes_name_their_target(tmp_path):
@@ -137,19 +130,17 @@ def test_changes_name_their_target(tmp_path):
     source = write(tmp_path / "s.csv", moved)
     text = succeed(source, *OPTIONS, "--state", tmp_path / "state").err
     assert "(price)" in text
-    parts = ReportData().parts(RunStatus.of_state(tmp_path / "state"))
-    kinds = [kind for _, _, kinds, _ in json.loads(parts["changes"]) for kind in kinds]
+    report = json.loads(report_text(RunStatus.of_state(tmp_path / "state")))
+    kinds = [kind for _, _, kinds, _ in report["changes"] for kind in kinds]
     assert ["target level", "price", 1] in kinds
 
 
 def test_report_has_the_parts_of_each_target(source, tmp_path):
     succeed(source, *OPTIONS, "--lags", 1, "--state", tmp_path / "state")
     status = RunStatus.of_state(tmp_path / "state")
-    parts = {name: json.loads(text) for name, text in ReportData().parts(status).items()}
+    parts = json.loads(report_text(status))
     assert parts["run"]["targets"] == ["load", "price"]
     assert (parts["run"]["target"], parts["targets/1/run"]["target"]) == ("load", "price")
-    assert parts["run"]["inputs"][-1]["name"] == "load, 1 before"
-    assert parts["targets/1/run"]["inputs"][-1]["name"] == "price, 1 before"
     first = {name for name in parts if not name.startswith("targets/")}
     second = {name.removeprefix("targets/1/") for name in parts if name.startswith("targets/1/")}
     assert first - second == {"changes", "bad_rows"}
@@ -157,24 +148,11 @@ def test_report_has_the_parts_of_each_target(source, tmp_path):
         target = [y for y in parts[f"{prefix}recent"]["target"] if y is not None]
         assert target[-1] == pytest.approx(Y[~np.isnan(Y[:, k]), k][-1], rel=1e-6)
         assert parts[f"{prefix}status"]["error"] == status.of_target(k).scores.error
-        line = parts[f"{prefix}curves/now"]["lines"][0]
-        rows = np.tile([np.nan, status.bank.input_ranges()[1, 0]], (len(line["x"]), 1))
+        line = parts[f"{prefix}curves"][0]
+        rows = np.tile([0.0, status.bank.input_ranges()[1, 0]], (len(line["x"]), 1))
         rows[:, 0] = line["x"]
         drawn = status.bank.predict_at(rows)[:, k, 0]
         assert np.allclose(line["prediction"][1:-1], drawn[1:-1], rtol=1e-4)
-
-
-def test_snapshot_of_categories_is_by_input(tmp_path):
-    """The statistics of lagged targets stand before those of categories that come late."""
-    late = np.arange(COUNT) > 150
-    site = np.where((X[:, 0] > 1) & late, "rare", "usual")
-    rows = [[*x, s, *cells(y)] for x, s, y in zip(X, site, Y, strict=True)]
-    source = write_csv(tmp_path / "s.csv", ["a", "b", "site", "load", "price"], rows)
-    succeed(source, *OPTIONS, "--categorical", "site", "--lags", 3, "--state", tmp_path / "state")
-    status = RunStatus.of_state(tmp_path / "state")
-    curves = FunctionCurves(status.options, status.bank)
-    [site] = [drawn for drawn in curves.inputs if drawn.name == "site"]
-    assert [site.labels[k] for k in curves._frequent("site")] == ["usual", "rare"]
 
 
 # --- what is refused ------------------------------------------------------------------------------

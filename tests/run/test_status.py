@@ -1,4 +1,4 @@
-"""Figures of a run: recent errors, scores of labels, timings, bad rows."""
+"""Figures of a run: scores of labels, timings, bad rows."""
 
 import math
 
@@ -7,79 +7,11 @@ import pytest
 
 from kernelbank.errors import FileRefused
 from kernelbank.io.sources import RejectedRow
-from kernelbank.run.history import EXTREMES, FIELDS, TOTALS, History
 from kernelbank.run.runner import SHOWN, RejectedRows
 from kernelbank.run.scores import LEAST_PROBABILITY, STEPS, LabelScores, log_loss
-from kernelbank.run.status import recent_errors
 from support.run_command import same_bits
 
-# --- The period of the first sentence, and its errors ---
-
-
 DRAW = np.random.default_rng(0)
-
-
-def history_of(count, step=None, labels=False):
-    """Rows with errors of random size; `step` seconds between them."""
-    history = History(1)
-    error, baseline = DRAW.exponential(size=(2, count))
-    if labels:
-        error, baseline = np.floor(error), np.floor(baseline)
-    totals = np.zeros((count, len(TOTALS)))
-    totals[:, :2] = 1.0
-    losses = [(error > 0) * 1.0, (baseline > 0) * 1.0] if labels else [error**2, baseline**2]
-    values = {"loss": losses[0], "baseline_loss": losses[1]}
-    if not labels:
-        values |= {"absolute_error": error, "baseline_absolute_error": baseline}
-    for name, value in values.items():
-        totals[:, TOTALS.index(name)] = value
-    extremes = np.zeros((count, len(EXTREMES)))
-    times = np.full(count, np.nan) if step is None else 1e9 + step * np.arange(count)
-    extremes[:, EXTREMES.index("time_high")] = extremes[:, EXTREMES.index("time_low")] = times
-    history.add(totals, extremes, np.zeros((count, 1)), np.zeros((count, 1)))
-    recent = np.zeros((count, len(FIELDS)))
-    recent[:, 0], recent[:, 2], recent[:, 5] = times, error, baseline
-    history.recent.add_last(recent)
-    return history, values
-
-
-@pytest.mark.parametrize(
-    ("count", "step", "period", "rows"),
-    [
-        (3000, 3600, "24 hours", 24),
-        (3000, 60, "24 hours", 1440),
-        (300, 86400, "30 days", 30),
-        (100_000, 300, "7 days", 2016),  # a point is nearly a day
-        (3000, 1, None, 300),  # shorter than an hour
-        (3000, None, None, 300),
-        (100, None, None, 100),
-    ],
-)
-def test_period_is_natural_and_errors_are_those_of_its_rows(count, step, period, rows):
-    history, values = history_of(count, step)
-    found = recent_errors(history)
-    assert found["period"] == period
-    assert abs(found["rows"] - rows) <= history.stride
-    for name, all_values in values.items():
-        assert found[name] == pytest.approx(all_values[-found["rows"] :].mean()), name
-
-
-def test_labels_are_right_or_wrong():
-    history, values = history_of(500, 3600, labels=True)
-    found = recent_errors(history)
-    assert (found["period"], found["rows"]) == ("24 hours", 24)
-    assert found["loss"] == pytest.approx(values["loss"][-24:].mean())
-
-
-def test_few_rows_are_not_judged():
-    assert recent_errors(history_of(19)[0]) is None
-    assert recent_errors(history_of(20)[0])["whole"]
-
-
-def test_times_that_go_back_are_not_used():
-    history, _ = history_of(300, -3600)
-    assert recent_errors(history)["period"] is None
-
 
 # --- Scores of labels against their definitions, and however the rows came ---
 
@@ -116,27 +48,11 @@ def test_reliability_has_mean_probability_and_correct_share_of_each_step():
         assert correct[step] == np.sum((LABELS == PREDICTED)[inside])
 
 
-def test_area_is_the_share_of_pairs_in_the_right_order():
-    """Up to pairs within one step, a quarter of log odds, which count half."""
-    areas = filled().areas()
-    for k in range(CLASSES):
-        p = PROBABILITIES[:, k]
-        step = np.floor(4 * np.log(p / (1 - p)))
-        own, others = step[k == LABELS][:, None], step[k != LABELS][None]
-        assert areas[k] == pytest.approx(np.mean((own > others) + 0.5 * (own == others)))
-        exact = np.mean(p[k == LABELS][:, None] > p[k != LABELS][None])
-        assert abs(areas[k] - exact) < 0.01
-    assert filled().area == pytest.approx(areas.mean())
-
-
-def test_rows_before_the_first_with_a_label_do_not_count_for_its_area():
+def test_label_that_has_no_number_yet_is_counted_as_unknown():
     scores = LabelScores()
     scores.add(np.array([0, 0, 1]), np.array([0, 0, 0]), np.ones((3, 1)))  # 1 is new
     scores.add(np.array([-2, 1]), np.array([0, 1]), np.array([[0.7, 0.3], [0.2, 0.8]]))
-    assert scores.odds[1, 0].sum() == 1  # the row of a label that has no number yet
-    assert scores.odds[1, 1].sum() == 2
-    assert scores.confusion[0, 1] == 1
-    assert scores.areas()[1] == 0.5
+    assert scores.confusion.tolist() == [[0, 1, 0], [0, 2, 0], [0, 1, 1]]
 
 
 def test_restored_scores_are_the_same_and_forged_ones_are_refused():
@@ -154,7 +70,7 @@ def test_log_loss_of_an_unknown_label_is_bounded():
     assert log_loss(0.0) == -math.log(LEAST_PROBABILITY)
 
 
-# --- Rejected rows: counted, and the first and last kept ---
+# --- Rejected rows: counted, and the first kept ---
 
 
 def taken(count):
@@ -164,12 +80,13 @@ def taken(count):
     return rejected
 
 
-@pytest.mark.parametrize("count", [0, 1, SHOWN, SHOWN + 1, 2 * SHOWN, 5 * SHOWN])
-def test_rejected_rows_keeps_the_first_and_the_last(count):
+@pytest.mark.parametrize("count", [0, 1, SHOWN, SHOWN + 1, 5 * SHOWN])
+def test_rejected_rows_are_counted_and_the_first_kept(count):
     rejected = taken(count)
     assert rejected.count == count
-    rows = [words["row"] - 101 for words in (*rejected.first, *rejected.last)]
-    assert rows == [n for n in range(count) if n < SHOWN or n >= count - SHOWN]
+    assert [record["row"] for record in rejected.first] == [
+        101 + n for n in range(min(count, SHOWN))
+    ]
     other = RejectedRows()
     other.restore(rejected.to_json())
     assert other.to_json() == rejected.to_json()
@@ -177,7 +94,6 @@ def test_rejected_rows_keeps_the_first_and_the_last(count):
 
 def test_forged_rejected_rows_are_refused():
     plain = taken(31).to_json()
-    wrong_fields = [{"row": 1}] * SHOWN
-    for forged in ({"count": 31.0}, {"first": []}, {"last": []}, {"last": wrong_fields}):
+    for forged in ({"count": 31.0}, {"first": []}, {"first": [{"row": 1}] * SHOWN}):
         with pytest.raises(FileRefused):
             RejectedRows().restore({**plain, **forged})

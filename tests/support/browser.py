@@ -27,10 +27,6 @@ def needs_chromium():
         pytest.skip("chromium is not installed")
 
 
-def as_parts(report):
-    return {name: json.dumps(value) for name, value in report.items()}
-
-
 class ShownPage:
     """A page in the browser, and all its errors and requests."""
 
@@ -100,7 +96,7 @@ def show(chromium, tmp_path):
 
     def open_file(report, **options):
         path = tmp_path / "report.html"
-        path.write_text(render_page(as_parts(report)), encoding="utf-8")
+        path.write_text(render_page(json.dumps(report)), encoding="utf-8")
         shown = chromium.open(path.as_uri(), **options)
         opened.append(shown)
         return shown
@@ -120,7 +116,7 @@ def show_live(chromium):
 
         def open_live(report, **options):
             live = stack.enter_context(LivePage(limits=Limits(poll_interval=0.02)))
-            live.publish(as_parts(report))
+            live.publish(json.dumps(report))
             shown = chromium.open(live.address, **options)
             stack.callback(shown.page.context.close)
             title = report.get("run", {"title": ""})["title"]
@@ -132,10 +128,7 @@ def show_live(chromium):
 
 def column(report, name):
     """A column of all points of a report."""
-    groups = sorted(
-        (int(key[7:]), part) for key, part in report.items() if key.startswith("points/")
-    )
-    return [value for _, group in groups for value in group[name]]
+    return report["points"][name]
 
 
 def tile(shown, name):

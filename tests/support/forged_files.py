@@ -32,7 +32,7 @@ import kernelbank as kb
 from kernelbank.errors import FileRefused, KernelBankError
 from kernelbank.io import checkpoint
 from kernelbank.run.options import RunOptions
-from kernelbank.run.report.data import ReportData
+from kernelbank.run.report.data import report_text
 from kernelbank.run.runner import Runner
 from kernelbank.run.status import RunStatus
 from support import every_bank
@@ -320,7 +320,7 @@ class SavedRun:
         try:
             with self.open(self.root) as run:
                 status = RunStatus.of_state(self.root / "state")
-                status.to_json(), ReportData().parts(status)
+                status.to_json(), report_text(status)
                 if run.resume():
                     run_to_end(run)
         finally:

@@ -81,6 +81,7 @@ class ForkServer:
         """
         self._reports += 1
         stderr = str(folder / f"stderr-{self._reports}.txt")
+        Path(stderr).touch()  # a process that is killed at once does not make it
         job = {
             "args": args,
             "folder": str(folder),

@@ -92,8 +92,8 @@ def is_dropped(opened):
     return True
 
 
-def stuck_viewer(address, path="events?after=0"):
-    """A viewer that requests events, or the page (""), and reads nothing."""
+def stuck_viewer(address, path="report"):
+    """A viewer that requests the report, or the page (""), and reads nothing."""
     opened = connect(address, buffer=4096)
     host, port = host_and_port(address)
     target = urlsplit(address).path + path
@@ -106,61 +106,29 @@ def stuck_viewer(address, path="events?after=0"):
 
 
 class Viewer:
-    """Follows events as a page does, and keeps the parts that a page would have."""
+    """Follows a run as a page does."""
 
-    def __init__(self, address, after="after=0", **headers):
-        self.connection = http.client.HTTPConnection(*host_and_port(address), timeout=TIMEOUT)
-        self.connection.sock = connect(address, buffer=16_384)
-        named = {name.replace("_", "-"): value for name, value in headers.items()}
-        self.connection.request("GET", f"{urlsplit(address).path}events?{after}", headers=named)
-        self.response = self.connection.getresponse()
-        assert self.response.status == 200, self.response.status
-        self.parts: dict[str, Any] = {}
-        self.version = 0
-        self.ended = False
-        self.messages: list[dict[str, Any]] = []
+    def __init__(self, address):
+        self.address = address
+        self.tag = ""
+        self.report: dict[str, Any] = {}
 
-    def read_event(self):
-        """Read up to the next event or comment; False at the end of the stream."""
-        fields: dict[str, str] = {}
-        while line := self.response.readline():
-            text = line.decode().rstrip("\n")
-            if text.startswith(":"):
-                return True
-            if text:
-                name, _, value = text.partition(": ")
-                assert name not in fields
-                fields[name] = value
-            elif "data" in fields:
-                self._take(fields)
-                return True
-        return False
-
-    def _take(self, fields):
-        if fields.get("event") == "end":
-            self.ended = True
-            return
-        message = json.loads(fields["data"])
-        assert int(fields["id"]) > self.version
-        self.version = int(fields["id"])
-        self.messages.append(message)
-        for name, value in message.items():
-            if value is None:
-                self.parts.pop(name, None)
-            else:
-                self.parts[name] = value
+    def ask(self):
+        """Ask for the next report; the status of the response."""
+        path = f"{urlsplit(self.address).path}report"
+        status, headers, body = request(self.address, path, If_None_Match=self.tag)
+        if status == 200:
+            assert headers["etag"] != self.tag
+            self.tag, self.report = headers["etag"], json.loads(body)
+        return status
 
     def follow_until(self, condition):
-        """Read events until the parts are as wanted."""
+        """Ask for reports until one is as wanted."""
         deadline = time.monotonic() + TIMEOUT
-        while not condition(self.parts):
-            assert self.read_event(), "the stream has ended"
+        while not condition(self.report):
+            self.ask()
             assert time.monotonic() < deadline, "it has not come"
-        return self.parts
-
-    def close(self):
-        self.response.close()
-        self.connection.close()
+        return self.report
 
 
 # --- `kernelbank run --live` in a process of its own, fed through standard input ---

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernelbank.run.report.data import ReportData
+from kernelbank.run.report.data import report_text
 from kernelbank.run.status import RunStatus
 from support.run_command import make_rows, succeed, write_csv
 
@@ -36,14 +36,14 @@ def write_rows(path):
 
 
 @cache
-def _parts(kind):
+def _text(kind):
     with tempfile.TemporaryDirectory() as folder:
         source, state = write_rows(Path(folder, "sensors.csv")), Path(folder, "state")
         options = f"{KINDS[kind]} --features wind,sun --categorical site --time when"
         succeed(source, *options.split(), "--on-bad-row", "skip", "--state", state)
-        return ReportData().parts(RunStatus.of_state(state))
+        return report_text(RunStatus.of_state(state))
 
 
 def sample_report(kind="numbers"):
-    """All parts of the report of such a run, as Python values by name; they may be changed."""
-    return {name: json.loads(text) for name, text in _parts(kind).items()}
+    """All parts of the report of such a run, as Python values by name; it may be changed."""
+    return json.loads(_text(kind))

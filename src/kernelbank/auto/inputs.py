@@ -630,13 +630,6 @@ class ColumnEncoder:
             elif code in inputs:
                 out[inputs[code]] = 1.0
 
-    def set_category(self, column: str, category_code: float, out: Floats) -> None:
-        """Write the inputs of one category into an input (width,), in place of another one's."""
-        statistics = self.statistics_of(column)
-        out[statistics.mean_inputs] = statistics.mean(category_code)
-        for code, place in statistics.inputs.items():
-            out[place] = float(code == category_code)
-
     # --- learning -------------------------------------------------------------------------------
 
     def adds_inputs(self, codes: Floats) -> bool:

@@ -63,8 +63,7 @@ class Schedule(NamedTuple):
 
 FIRST_LOOKS, NEXT_LOOKS = (200, 300, 400, 500, 700, 1000, 1400, 2800), 2000
 LOOKS = Schedule(FIRST_LOOKS, NEXT_LOOKS)
-"""When periods are looked for: soon after there are four days, or four weeks, of hours or of parts
-of them."""
+"""When periods are looked for: soon after four days, or four weeks, of hours or parts of them."""
 
 SIGNIFICANT = 5.0  # standard deviations of chance that a period must exceed
 SIGNIFICANT_DAYS = 3.5  # the same of a period of days: there are few that it may be

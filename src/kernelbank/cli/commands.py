@@ -5,9 +5,7 @@ The options of `kernelbank run` are made of the declaration of `RunOptions`.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import MISSING
 from pathlib import Path
 from typing import IO, Any, TypeVar
@@ -29,13 +27,14 @@ class RefusedCommand(click.ClickException):
         click.echo(f"kernelbank: {self.message}", file=file, err=True)
 
 
-@contextmanager
-def errors_as_one_line() -> Iterator[None]:
-    """Turn errors of ours and of the system into one line."""
-    try:
-        yield
-    except (KernelBankError, OSError, MemoryError) as error:
-        raise RefusedCommand(error_text(error)) from None
+class _Commands(click.Group):
+    """Commands whose errors, of ours and of the system, are one line."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except (KernelBankError, OSError, MemoryError) as error:
+            raise RefusedCommand(error_text(error)) from None
 
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -57,13 +56,8 @@ def _click_option(name: str, spec: OptionSpec) -> click.Option:
     if spec.kind is bool:
         return click.Option([flag(name)], is_flag=True, **settings)
     types: dict[type, Any] = {
-        int: click.IntRange(spec.low, spec.high),  # type: ignore[arg-type]
-        float: click.FloatRange(
-            spec.low,
-            spec.high,
-            min_open=spec.open_range,
-            max_open=spec.open_range and spec.high is not None,
-        ),
+        int: click.INT,  # its range is checked by `RunOptions`
+        float: click.FLOAT,
         Path: click.Path(path_type=Path),
         str: click.Choice(spec.choices) if spec.choices else click.STRING,
         tuple: _column_names,
@@ -95,11 +89,11 @@ class _GroupedCommand(click.Command):
             if isinstance(error, click.NoSuchOption) and error.option_name == "--resume":
                 text = "There is no --resume: the same command resumes, if it has --state."
                 raise click.UsageError(text, context) from None
-            from ..io.brokers import typed_without_password
+            from ..io.brokers import without_password
 
             message = shown = error.format_message()
             for word in words:
-                shown = shown.replace(word, typed_without_password(word))
+                shown = shown.replace(word, without_password(word))
             if shown == message:
                 raise
             raise click.UsageError(shown, context) from None
@@ -129,10 +123,9 @@ def run_command(context: click.Context, /, **values: Any) -> None:
     \b
       kernelbank run sensors.csv --target load --predictions out.csv --state run/
     """
-    with errors_as_one_line():
-        from .run import run
+    from .run import run
 
-        code = run(values)
+    code = run(values)
     if code:
         context.exit(code)
 
@@ -154,7 +147,7 @@ def _count(
     return click.option(name, type=kind, default=default, help=text)
 
 
-@click.group(context_settings=CONTEXT)
+@click.group(cls=_Commands, context_settings=CONTEXT)
 @click.version_option(__version__, "-V", "--version", prog_name="kernelbank")
 def cli() -> None:
     """Learn from streams with many kernels at once.
@@ -179,10 +172,9 @@ def demo(context: click.Context, out: Path) -> None:
     Writes the stream, predicts and learns it with `kernelbank run`, and says what to try next. It
     takes seconds.
     """
-    with errors_as_one_line():
-        from .demo import demo as work
+    from .demo import demo as work
 
-        code = work(out)
+    code = work(out)
     if code:
         context.exit(code)
 
@@ -231,21 +223,13 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
 )
 @click.option("--learners", default="FourierSGD", help="Learners, with commas.")
 @click.option("--combiners", default="Simplex", help="Combiners, with commas.")
-@click.option("--kernels", default="Gaussian", help="Kernels, with commas.")
 @click.option(
     "--rivals",
     default="",
     show_default=False,
     help="Banks of kb.rivals, with commas: raker,adaraker.",
 )
-@click.option(
-    "--widths",
-    default="0.1:10:20",
-    help="Widths of kernels given without one: 0.5,1,2 or low:high:count in equal ratios.",
-)
 @click.option("--loss", default="squared", help="The loss, learned and scored.")
-@click.option("--window", type=click.IntRange(min=1), default=10)
-@click.option("--regularization", type=click.FloatRange(min=0), default=0.01)
 @_count(
     "--seeds", 1, 10_000, 1, "How often to play streams that depend on chance: seeds 0, 1, 2, ..."
 )
@@ -259,13 +243,8 @@ def reproduce(out: Path, seeds: int, samples: int, noise: str, summary: bool) ->
     type=click.IntRange(min=0),
     metavar="ROWS",
     default=0,
-    help="Bring all streams to standard units, the targets by so many first rows, such as 100. "
-    "0: as they are.",
-)
-@click.option(
-    "--skip",
-    type=click.IntRange(min=0),
-    help="First samples that are learned but not scored; by default the rows of --standardise.",
+    help="Bring all streams to standard units, the targets by so many first rows, such as 100, "
+    "which are not scored. 0: as they are.",
 )
 @click.option("--delimiter", default=",", help="Between the cells of files, or tab.")
 @click.option("--decimal", default=".", help="Decimal point of numbers in files: . or ,")
@@ -274,18 +253,17 @@ def compare(**options: Any) -> None:
     """Compare AutoBank, learners and combiners on streams.
 
     SOURCE is a .csv or .csv.gz file with a header row, or one of the synthetic streams ar1 and
-    sine. Every learner is run with every combiner, on a bank of all kernels, and so are AutoBank
-    and two baselines; each sample is predicted before it is learned. For other settings than the
-    defaults there is kb.compare, in Python.
+    sine. Every learner is run with every combiner, on a bank of twenty Gaussian kernels, and so
+    are AutoBank and two baselines; each sample is predicted before it is learned. For other kernels
+    and settings there is kb.compare, in Python.
 
     \b
       kernelbank compare load.csv --target load --standardise 100 \\
         --learners Norma,KRLS --combiners Simplex,Stacking --rivals raker,adaraker
     """
-    with errors_as_one_line():
-        from .compare import compare as work
+    from .compare import compare as work
 
-        work(options)
+    work(options)
 
 
 @cli.command()
@@ -303,12 +281,11 @@ def report(state: Path, out: Path) -> None:
     network: errors, losses and weights over time, predictions along each input, intervals, detected
     changes, bad rows. The run may be active meanwhile.
     """
-    with errors_as_one_line():
-        from ..run.report.data import check_report_path, write_report
-        from ..run.status import RunStatus
+    from ..run.report.data import check_report_path, write_report
+    from ..run.status import RunStatus
 
-        check_report_path(out, "--out")
-        write_report(out, RunStatus.of_state(state))
+    check_report_path(out, "--out")
+    write_report(out, RunStatus.of_state(state))
     click.echo(f"Wrote {out}", err=True)
 
 
@@ -316,9 +293,5 @@ cli.add_command(run_command)
 
 
 def run() -> None:
-    """Run the command line; expected errors are one line, without a traceback."""
-    try:
-        cli(prog_name="kernelbank")
-    except (KernelBankError, OSError, MemoryError) as error:
-        click.echo(f"kernelbank: {error_text(error)}", err=True)
-        sys.exit(1)
+    """Run the command line."""
+    cli(prog_name="kernelbank")

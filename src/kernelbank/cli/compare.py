@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable
-from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from .. import combiners, kernels, learners
+from .. import combiners, learners
 from ..auto import AutoBank
 from ..bank.bank import KernelBank
 from ..errors import FileRefused, InvalidArgument, KernelBankWarning
 from ..io import cells
-from ..kernels import Gaussian, Kernel, gaussian_grid
+from ..kernels import gaussian_grid
 from ..losses import Squared, as_loss
 from ..research import datasets, rivals
 from ..research.comparison import compare as run_comparison
@@ -65,15 +64,14 @@ def make_banks(options: dict[str, Any]) -> dict[str, object]:
     """A bank for every learner and combiner, rivals, and, for numbers, an AutoBank; one loss."""
     methods = chosen(options["learners"], "--learners", learners.standalone())
     rules = chosen(options["combiners"], "--combiners", combiners.BUILT_IN)
-    dictionary = make_kernels(options["kernels"], parse_widths(options["widths"]))
+    dictionary = gaussian_grid(0.1, 10, 20)
     loss = as_loss(options["loss"])
-    settings = {"window": options["window"], "regularization": options["regularization"]}
     banks: dict[str, object] = {}
     for method in methods:
         for rule in rules:
             name = f"{method.__name__} {rule.__name__}"
             try:
-                banks[name] = KernelBank(dictionary, method(), rule(), loss, **settings)
+                banks[name] = KernelBank(dictionary, method(), rule(), loss)
             except InvalidArgument as error:
                 raise InvalidArgument(f"{name}: {error}") from None
     if options["rivals"]:
@@ -94,21 +92,6 @@ def chosen(names: str, option: str, possible: Iterable[Any]) -> list[Any]:
             hint = " Settings of components are for kb.compare, in Python." if "(" in name else ""
             raise InvalidArgument(f"{option}: there is no {name!r}. Use {listed}.{hint}")
     return [by_name[name] for name in dict.fromkeys(wanted)]
-
-
-def make_kernels(names: str, widths: list[float]) -> list[Kernel]:
-    """The kernels by their names; one that has a width comes in every width."""
-
-    def can_be_named(kind: Any) -> bool:
-        """Whether it needs no setting but a width."""
-        needed = {field.name for field in fields(kind) if field.default is MISSING}
-        return needed <= {"width"} and bool(kind.pairwise or kind is kernels.TreeKernel)
-
-    dictionary: list[Kernel] = []
-    for kind in chosen(names, "--kernels", filter(can_be_named, kernels.BUILT_IN)):
-        has_width = any(field.name == "width" for field in fields(kind))
-        dictionary += [kind(width) for width in widths] if has_width else [kind()]
-    return dictionary
 
 
 def open_streams(options: dict[str, Any]) -> dict[str, object]:
@@ -159,7 +142,7 @@ def _run(
     counted = TextColumn("{task.completed} of {task.total}")
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), counted)
     settings = {name: options[name] for name in ("seeds", "loss", "samples")}
-    skip = options["standardise"] if options["skip"] is None else options["skip"]
+    skip = options["standardise"]
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
         task = progress.add_task("Running", total=None)
 
@@ -177,17 +160,3 @@ def _print_warnings(console: Console, caught: list[warnings.WarningMessage]) -> 
     for messages in kinds.values():
         more = f" (the first of {len(messages)} such warnings)" if len(messages) > 1 else ""
         console.print(f"[yellow]note:[/yellow] {escape(messages[0])}{more}")
-
-
-def parse_widths(text: str) -> list[float]:
-    """Widths from `0.5,1,2`, or from `low:high:count` in equal ratios."""
-    try:
-        if ":" not in text:
-            return [Gaussian(float(word)).width for word in text.split(",")]
-        low, high, count = text.split(":")
-        return [kernel.width for kernel in gaussian_grid(float(low), float(high), int(count))]
-    except ValueError:
-        raise InvalidArgument(
-            "--widths must be positive numbers such as 0.5,1,2 or low:high:count such as "
-            f"0.1:10:20; got {text!r}."
-        ) from None

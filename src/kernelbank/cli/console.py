@@ -7,11 +7,9 @@ character.
 from __future__ import annotations
 
 import json
-import math
 import os
 import sys
 import time
-from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
@@ -20,16 +18,12 @@ from ..run.status import RunStatus
 
 _LINE_PERIOD = 0.25
 _LOG_PERIOD = 5.0
-_SPEED_PERIOD = 10.0
-"""Seconds over which the displayed speed is averaged."""
 
 _CLEAR = "\r\x1b[K"
 _GAP = "  "
 _LISTED = 8
 """How many of several targets, or of the labels, the summary lists."""
 _CHANGES_LISTED = 3
-_SHORTEST_NAME = 16
-"""The least columns for the weight and the name of a slot."""
 
 
 class Console:
@@ -42,7 +36,6 @@ class Console:
         self._has_line = terminal and not quiet and not log_json
         self._line = ""
         self._updated = 0.0
-        self._speed = SpeedMeter()
 
     def __enter__(self) -> Console:
         self._draw("Starting.")
@@ -75,7 +68,6 @@ class Console:
         if self._quiet or not (self._log or self._has_line):
             return
         now = time.monotonic()
-        self._speed.add(now, run.rows + run.rejected.count, run.source.share)
         if now - self._updated < (_LOG_PERIOD if self._log else _LINE_PERIOD):
             return
         self._updated = now
@@ -83,9 +75,7 @@ class Console:
         if self._log:
             self._write_json({"event": "progress", **status.to_log()})
         else:
-            left = self._speed.seconds_left(run.options.max_rows, run.rows)
-            # A full last column would make some terminals begin a new line.
-            self._draw(status_line(status, self._speed.rows_per_second, left, self._width() - 1))
+            self._draw(status_line(status))
 
     def summary(self, status: RunStatus, reason: str, places: Sequence[tuple[str, str]]) -> None:
         """Print the summary at the end; `places` are names and addresses of what was written."""
@@ -109,6 +99,7 @@ class Console:
     def _draw(self, text: str) -> None:
         """Replace the updated line."""
         if self._has_line and (text or self._line):
+            # A full last column would make some terminals begin a new line.
             self._stream.write(_CLEAR + text[: max(self._width() - 1, 0)])
             self._stream.flush()
             self._line = text
@@ -121,69 +112,17 @@ class Console:
         self._print(json.dumps(facts, ensure_ascii=False, allow_nan=False))
 
 
-class SpeedMeter:
-    """The speed of a run over the last seconds, and the time that is left."""
-
-    def __init__(self) -> None:
-        self._points: deque[tuple[float, int, float | None]] = deque()
-
-    def add(self, now: float, rows: int, share: float | None) -> None:
-        """At time `now`, `rows` rows and the share `share` of the source are done."""
-        self._points.append((now, rows, share))
-        while len(self._points) > 2 and self._points[1][0] <= now - _SPEED_PERIOD:
-            self._points.popleft()
-
-    @property
-    def rows_per_second(self) -> float | None:
-        """None before it is known."""
-        (first, before, _), (now, rows, _) = self._points[0], self._points[-1]
-        return (rows - before) / (now - first) if now > first else None
-
-    def seconds_left(self, max_rows: int | None, rows: int) -> float | None:
-        """Seconds until the source ends, or `max_rows` is reached; None if that is unknown."""
-        (first, _, before), (now, _, share) = self._points[0], self._points[-1]
-        ends = []
-        if share is not None and before is not None and share > before:
-            ends.append((now - first) * (1 - share) / (share - before))
-        if max_rows is not None and self.rows_per_second:
-            ends.append((max_rows - rows) / self.rows_per_second)
-        return min(ends, default=None)
-
-
-def status_line(status: RunStatus, speed: float | None, left: float | None, width: int) -> str:
-    """The updated line: the most important parts are in it, whatever the width.
-
-    Then come the largest weights, or the errors of further targets, as many as fit.
-    """
-    labels, several = status.is_classification, len(status.options.targets) > 1
-    bad = status.rejected.count
-    errors = [
-        f"{cropped(target.target, _SHORTEST_NAME)} {_fixed_width(target.scores.error, False)}"
-        for target in (status.each_target if several else ())
+def status_line(status: RunStatus) -> str:
+    """The updated line, what matters most first: a narrow terminal crops it."""
+    labels, scores, bad = status.is_classification, status.scores, status.rejected.count
+    of_target = f" of {status.target}" if len(status.options.targets) > 1 else ""
+    parts = [
+        f"{status.rows:>7,} rows",
+        f"{'errors' if labels else 'RMSE'}{of_target} {_fixed_width(scores.error, labels)}",
+        f"baseline {_fixed_width(scores.baseline_error, labels)}",
+        f"{status.rows_per_second:>6,.0f}/s",
     ]
-    # In the order of the line, each with its rank of importance.
-    parts = [(0, f"{status.rows:>7,} rows"), (4, "" if speed is None else f"{speed:>6,.0f}/s")]
-    if not several:
-        scores = status.scores
-        best = "" if labels else f"best slot {_fixed_width(scores.best_slot_error, False)}"
-        parts.append((1, f"{'errors' if labels else 'RMSE'} {_fixed_width(scores.error, labels)}"))
-        parts += [(5, f"baseline {_fixed_width(scores.baseline_error, labels)}"), (6, best)]
-    parts += [(2, f"{bad:,} bad" if bad else "")]
-    parts += [(3, "" if left is None else f"{_duration(max(left, 1)):>5} left")]
-    parts += [(1, f"RMSE of {errors[0]}")] if several else []
-    chosen, used = set(), -len(_GAP)
-    for rank, text in sorted(parts):
-        if text and used + len(_GAP) + len(text) <= width:
-            chosen.add(rank)
-            used += len(_GAP) + len(text)
-    line = _GAP.join(text for rank, text in parts if rank in chosen)
-    weights = [f"{weight:.2f} {slot}" for slot, weight in status.largest_weights]
-    for text in (errors[1:] if 1 in chosen else []) if several else weights:
-        free = width - len(line) - len(_GAP)
-        if free < (len(text) if several else _SHORTEST_NAME):
-            break
-        line += _GAP + cropped(text, free)
-    return line[:width]
+    return "  ".join([*parts, f"{bad:,} bad"] if bad else parts)
 
 
 def summary_table(
@@ -248,9 +187,7 @@ def _errors(status: RunStatus, *, several: bool) -> list[tuple[str, str]]:
         ("  best slot", f"{_number(scores.best_slot_error, labels)}  {scores.best_slot}"),
     ]
     if labels:
-        area = scores.area_under_curve
-        area_text = "" if math.isnan(area) else f", area under the curve {area:.4f}"
-        return [*rows, ("log loss", f"{scores.log_loss:.4f}{area_text}"), *_labels(status)]
+        return [*rows, ("log loss", f"{scores.log_loss:.4f}"), *_labels(status)]
     inside = f"inside their {100 * status.options.coverage:.4g} % intervals"
     share = f"{100 * scores.coverage:.1f} %"
     if several:

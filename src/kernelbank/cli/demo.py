@@ -10,6 +10,7 @@ import json
 import math
 import random
 import shlex
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import click
 from ..errors import RunRefused
 from .run import run
 
-COLUMNS = ("time", "outdoor", "wind", "mode", "power")
+COLUMNS = ("time", "outdoor", "mode", "power")
 ROWS = 4800
 """100 days, two rows per hour."""
 
@@ -28,8 +29,6 @@ CHANGE_KW = 0.6
 
 _SEED = 1
 _START = datetime(2025, 1, 6)
-_OUTAGE = range(1700, 1712)
-"""Rows in which the outdoor sensor is silent; besides, one cell in a hundred is missing."""
 
 
 def write_stream(path: Path) -> None:
@@ -40,56 +39,32 @@ def write_stream(path: Path) -> None:
         table.writerows(_rows(random.Random(_SEED)))
 
 
-def _rows(draw: random.Random) -> list[tuple[str, str, str, str, str]]:
-    rows = []
-    weather = wind = 0.0
-    mode = "heating"
+def _rows(draw: random.Random) -> Iterator[tuple[str, str, str, str]]:
+    """Times, outdoor temperatures, of which one in a hundred is missing, modes and powers."""
+    weather = 0.0
     for n in range(1, ROWS + 1):
         time = _START + timedelta(minutes=30 * (n - 1))
         hour = time.hour + time.minute / 60
         weather = 0.99 * weather + 0.4 * draw.gauss(0, 1)
-        wind = 0.95 * wind + 0.9 * draw.gauss(0, 1)
         spring = 12 * n / ROWS
         outdoor = spring + 3 * math.sin(2 * math.pi * (hour - 9) / 24) + weather
-        speed = abs(wind) + 1
-        mode = _next_mode(mode, hour, draw)
-        power = _power(outdoor, speed, mode, hour) + 0.08 * draw.gauss(0, 1)
-        if n >= CHANGE_ROW:
-            power += CHANGE_KW
-        silent = n in _OUTAGE or draw.random() < 0.01
-        temperature = "" if silent else f"{outdoor:.1f}"
-        rows.append((f"{time:%Y-%m-%dT%H:%M}", temperature, f"{speed:.1f}", mode, f"{power:.2f}"))
-    return rows
-
-
-def _next_mode(mode: str, hour: float, draw: random.Random) -> str:
-    """Hot water is wanted at any hour, most of all in the morning and in the evening."""
-    if mode == "hot water":
-        return "hot water" if draw.random() < 0.4 else "heating"
-    if mode == "holiday":
-        return "holiday" if draw.random() < 0.99 else "heating"
-    if draw.random() < 0.002:
-        return "holiday"
-    busy = 6 <= hour < 9 or 18 <= hour < 22
-    return "hot water" if draw.random() < (0.25 if busy else 0.05) else "heating"
-
-
-def _power(outdoor: float, wind: float, mode: str, hour: float) -> float:
-    """The power in kW without noise: the heat that is lost, by how well the pump works."""
-    efficiency = 2.2 + 0.08 * max(min(outdoor, 20.0), -10.0)
-    if mode == "hot water":
-        return 7.5 / efficiency
-    room = 14.0 if mode == "holiday" else 21.0 if 6 <= hour < 22 else 17.0
-    return 0.2 + max(room - outdoor, 0.0) * (0.3 + 0.02 * wind) / efficiency
+        # Hot water is wanted most of all in the morning and in the evening.
+        busy = 6 <= hour < 9 or 18 <= hour < 22
+        mode = "hot water" if draw.random() < (0.35 if busy else 0.1) else "heating"
+        # The heat that is lost, by how well the pump works, in kW.
+        efficiency = 2.2 + 0.08 * max(min(outdoor, 20.0), -10.0)
+        room = 21.0 if 6 <= hour < 22 else 17.0
+        power = 0.2 + 0.34 * max(room - outdoor, 0.0) / efficiency
+        power = 7.5 / efficiency if mode == "hot water" else power
+        power += 0.08 * draw.gauss(0, 1) + CHANGE_KW * (n >= CHANGE_ROW)
+        temperature = "" if draw.random() < 0.01 else f"{outdoor:.1f}"
+        yield f"{time:%Y-%m-%dT%H:%M}", temperature, mode, f"{power:.2f}"
 
 
 # --- the demo ---
 
 STREAM_OPTIONS = "--target power --time time \\\n        --categorical mode --allow-missing"
 """The options that the stream needs, as they are typed, on two lines."""
-
-SHOWN_ROWS = [CHANGE_ROW + after for after in (-2, -1, 0, 1, 2, 10, 50)]
-"""Rows around the change of the stream whose predictions are shown."""
 
 
 def demo(out: Path) -> int:
@@ -114,7 +89,6 @@ def demo(out: Path) -> int:
         }
     )
     if code == 0:
-        _show_change(predictions)
         _say_what_next(out, stream, predictions, report)
     return code
 
@@ -148,9 +122,7 @@ def _introduce(stream: Path) -> None:
         click.echo(f"    {line}")
     click.echo(
         "\nThe power (kW) is to be predicted, each row before its power is known. The outdoor\n"
-        "sensor is silent now and then. From row "
-        f"{CHANGE_ROW:,} on a valve does not close any more, which\n"
-        f"takes {CHANGE_KW} kW; nothing tells kernelbank so. This is the command:\n"
+        "sensor is silent now and then. This is the command:\n"
     )
 
 
@@ -160,31 +132,16 @@ def _command(source: Path | str, *results: str) -> str:
     return " \\\n        ".join([first, " ".join(results)] if results else [first])
 
 
-def _show_change(predictions: Path) -> None:
-    """The predictions around the change, as a table."""
-    with predictions.open(newline="", encoding="utf-8") as file:
-        rows = {int(row["row"]): row for row in csv.DictReader(file)}
-    click.echo(
-        "\nRMSE is the typical error, here in kW; the baseline repeats the last power.\n"
-        f"The predictions around row {CHANGE_ROW:,}, where the valve fails:\n"
-    )
-    click.echo("       row  prediction   90 % interval   power   error")
-    for number in SHOWN_ROWS:
-        row = rows[number]
-        prediction, power = float(row["prediction"]), float(row["target"])
-        interval = f"{float(row['lower']):.2f} to {float(row['upper']):.2f}"
-        error = power - prediction
-        click.echo(
-            f"    {number:>6,}  {prediction:>10.2f}  {interval:>14}  {power:>6.2f}  {error:>+6.2f}"
-        )
-
-
 def _say_what_next(out: Path, stream: Path, predictions: Path, report: Path) -> None:
     again, state = (shlex.quote(str(out / name)) for name in ("again.csv", "state"))
     resumable = _command(stream, f"--predictions {again}", f"--state {state}")
     model = f"print(kb.load({json.dumps(str(out / 'state' / 'state.kb'))}))"
     click.echo(
         f"""
+RMSE is the typical error, here in kW; the baseline repeats the last power. From row
+{CHANGE_ROW:,} on a valve does not close any more, which takes {CHANGE_KW} kW: nothing told
+kernelbank so.
+
 Look at
     {report}    in a browser: errors, weights, intervals, changes
     {predictions}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,16 +22,10 @@ from ..errors import (
     RunRefused,
     TooManyBadRows,
 )
-from ..io.brokers import (
-    KAFKA_PASSWORD,
-    REDIS_PASSWORD,
-    read_password,
-    typed_without_password,
-    without_password,
-)
+from ..io.brokers import without_password
 from ..io.sinks import CsvSink, JsonLinesSink, ParquetSink, Sink
 from ..io.sources import open_source
-from ..run.live.page import LivePage, Publisher, is_loopback
+from ..run.live.page import LivePage, Publisher
 from ..run.options import REDIS_SCHEMES, RunOptions, prediction_columns
 from ..run.report.data import check_report_path
 from ..run.runner import Runner
@@ -52,9 +46,9 @@ def run(values: Mapping[str, Any]) -> int:
             options = RunOptions(**{n: value for n, value in values.items() if value is not None})
             return _run(options, console, opened)
     except KeyboardInterrupt:
-        resume = f"To resume, give the same command again: {command_text()}"
-        text = "Nothing is saved." if values.get("state") is None else resume
-        console.message("interrupted", f"Interrupted. {text}", command=command_again())
+        is_saved = values.get("state") is not None
+        text = "To resume, give the same command again." if is_saved else "Nothing is saved."
+        console.message("interrupted", f"Interrupted. {text}")
         return 128 + signal.SIGINT
     except ModuleNotFoundError as error:
         if error.name is not None:  # not a message of ours about an extra
@@ -72,13 +66,9 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
         check_report_path(options.report, "--report")
     if options.source == "-" and sys.stdin is None:
         raise RunRefused("standard input is closed. Send rows to it, or give a file.")
-    password = None
-    if options.redis_password_file is not None:
-        password = read_password(options.redis_password_file, "--redis-password-file")
     source = open_source(
         options.source,
         allow_gaps=options.allow_gaps,
-        redis_password=password,
         complete=options.complete,
         follow=options.follow,
         idle=options.stop_when_idle,
@@ -93,7 +83,7 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
     runner = Runner(
         options,
         source,
-        _prediction_sinks(options, password),
+        _prediction_sinks(options),
         bad_rows,
         checkpoints,
         _engine(options),
@@ -101,10 +91,9 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
     started = False
     with stop_on_signals() as stop:
         try:
-            resumed, started = runner.resume(), True
-            if resumed:
-                text = f"Resuming after {runner.rows:,} row{'s' * (runner.rows != 1)}."
-                console.message("resumed", text, rows=runner.rows)
+            runner.on_resumed = partial(_tell_resumed, console)
+            runner.resume()
+            started = True
             publisher = opened.enter_context(
                 Publisher(options.report, _live_page(options, console))
             )
@@ -123,8 +112,7 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
     phase = "stopped" if reason == "stopped" else "ended"
     console.summary(RunStatus.of_run(runner, phase), reason, written_places(runner))
     if reason == "stopped":
-        text = f"Stopped. {how_to_resume(options)}"
-        console.message("stopped", text, command=command_again())
+        console.message("stopped", f"Stopped. {how_to_resume(options)}")
         return 128 + stop.signal_number
     if not runner.rows and not options.allow_empty:
         raise RunRefused(
@@ -132,6 +120,11 @@ def _run(options: RunOptions, console: Console, opened: ExitStack) -> int:
             "--allow-empty."
         )
     return 0
+
+
+def _tell_resumed(console: Console, run: Runner) -> None:
+    text = f"Resuming after {run.rows:,} row{'s' * (run.rows != 1)}."
+    console.message("resumed", text, rows=run.rows)
 
 
 def _run_to_end(runner: Runner, stop: StopFlag, console: Console, publisher: Publisher) -> str:
@@ -173,15 +166,14 @@ def _engine(options: RunOptions) -> Engine:
     return Threads(options.shards) if options.engine == "threads" else Serial()
 
 
-def _prediction_sinks(options: RunOptions, password: str | None) -> list[Sink]:
+def _prediction_sinks(options: RunOptions) -> list[Sink]:
     if options.predictions is None:
         return []
     columns = (*prediction_columns(options), *options.copied_columns)
     if options.predictions.startswith(REDIS_SCHEMES):
         from ..io.redis import RedisSink
 
-        wait = options.redis_wait
-        return [RedisSink(options.predictions, columns, password=password, wait=wait)]
+        return [RedisSink(options.predictions, columns)]
     path = Path(options.predictions)
     if path.suffix == ".parquet":
         return [ParquetSink(path, columns, options.copied_columns)]
@@ -200,15 +192,9 @@ def _bad_rows_sink(options: RunOptions, checkpoints: CheckpointDir | None) -> Js
 def _live_page(options: RunOptions, console: Console) -> LivePage | None:
     if options.live is None:
         return None
-    page = LivePage(options.live_host, options.live)
+    page = LivePage(options.live)
     text = f"Live page: {page.address}"
     console.message("live", text, always=True, address=page.address)
-    if not is_loopback(options.live_host):
-        warning = (
-            "other machines may reach the live page. Anyone who has its address can read it, and "
-            "so can anyone who listens on the network: it is not encrypted."
-        )
-        console.message("note", f"note: {warning}", message=warning)
     return page
 
 
@@ -227,29 +213,13 @@ def _warnings_to(console: Console) -> Iterator[None]:
         yield
 
 
-def command_again(*more: str) -> str:
-    """The command again, without passwords."""
-    return shlex.join(["kernelbank", *map(typed_without_password, sys.argv[1:]), *more])
-
-
-def command_text(*more: str) -> str:
-    """The command again, and how to give a password that is left out."""
-    hidden = [word for word in sys.argv[1:] if word != typed_without_password(word)]
-    if not hidden:
-        return command_again(*more)
-    place = f"in a file for --redis-password-file or in {REDIS_PASSWORD}"
-    if all("kafka://" in word for word in hidden):
-        place = f"in {KAFKA_PASSWORD}"
-    return f"{command_again(*more)} (its password is left out; it belongs {place})"
-
-
 def how_to_pass_bad_row(runner: Runner) -> str:
     """After a stop at a bad row."""
     if runner.checkpoints is None or not runner.rows:
         return "To go on, correct the row, or skip such rows with --on-bad-row skip."
     return (
         "Everything before it is saved. To go on, correct the row and give the same command again, "
-        f"or skip such rows: {command_text('--on-bad-row', 'skip')}"
+        "or skip such rows with --on-bad-row skip."
     )
 
 
@@ -261,13 +231,13 @@ def how_to_go_on(runner: Runner) -> str:
         return saved
     if not runner.rows:
         return f"{saved} Nothing is predicted yet: with other options this --state begins again."
-    return f"{saved} To go on all the same, give the same command again: {command_text()}"
+    return f"{saved} To go on all the same, give the same command again."
 
 
 def how_to_resume(options: RunOptions) -> str:
     """After a stop that a signal or an error has caused."""
     if options.state is not None:
-        return f"Nothing is lost. To resume, give the same command again: {command_text()}"
+        return "Nothing is lost. To resume, give the same command again."
     written = ""
     if options.predictions is not None:
         written = f"The predictions so far are in {without_password(options.predictions)}. "

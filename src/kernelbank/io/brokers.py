@@ -6,19 +6,16 @@ Passwords are never shown.
 from __future__ import annotations
 
 import os
-import stat
 import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from ..errors import BrokerConnection, FileRefused, RunRefused, SourceLost
+from ..errors import BrokerConnection, SourceLost
 from ..utils import validation as check
-from .files import open_file
 from .source import POLL_SECONDS, DictRows, Position, RowBlock, Source, empty_block
 
 REDIS_FORM = "redis://user@host:6379/stream-name?db=0"
@@ -29,14 +26,6 @@ REDIS_PASSWORD = "KERNELBANK_REDIS_PASSWORD"
 
 KAFKA_PASSWORD = "KERNELBANK_KAFKA_PASSWORD"
 """The environment variable with `sasl.password`, for addresses with a `sasl.username` only."""
-
-PLAIN_SETTINGS = frozenset(
-    (
-        "client.id", "group.id", "sasl.mechanism", "sasl.mechanisms", "sasl.username",
-        "security.protocol", "ssl.ca.location", "ssl.certificate.location", "ssl.key.location",
-    )
-)  # fmt: skip
-"""Settings of Kafka that may be shown; any other may be a secret."""
 
 
 @dataclass(frozen=True)
@@ -72,18 +61,11 @@ class KafkaAddress:
         """The address without settings, which may hold a password."""
         return f"kafka://{self.servers}/{self.topic}"
 
-    def hidden(self, text: str) -> str:
-        """A text of the client library without the values of settings that may be secrets."""
-        for name, value in self.settings.items():
-            if value and name not in PLAIN_SETTINGS:
-                text = text.replace(value, "***")
-        return text
 
-
-def redis_address(address: str, password: str | None = None) -> RedisAddress:
+def redis_address(address: str) -> RedisAddress:
     """The parts of redis://user:password@host:port/stream-name?db=0.
 
-    If the address has no password, it is `password`, or else the environment variable.
+    If the address has no password, it is that of the environment variable.
     """
     parts, stream, options = _split(address, REDIS_FORM)
     database = options.pop("db", "0")
@@ -96,7 +78,7 @@ def redis_address(address: str, password: str | None = None) -> RedisAddress:
         int(database),
         parts.scheme == "rediss",
         unquote(parts.username) if parts.username else None,
-        unquote(parts.password or "") or password or os.environ.get(REDIS_PASSWORD) or None,
+        unquote(parts.password or "") or os.environ.get(REDIS_PASSWORD) or None,
     )
 
 
@@ -129,6 +111,11 @@ def _split(address: str, form: str) -> tuple[SplitResult, str, dict[str, str]]:
     return parts, unquote(parts.path.removeprefix("/")), settings
 
 
+def _malformed(address: str, form: str) -> Exception:
+    remedy = "Write characters such as / @ ? # in a name or password as % and two digits."
+    return check.refuse("address", f"be like {form}", without_password(address), remedy)
+
+
 def without_password(address: str) -> str:
     """The address without its user, password and settings; a file's name stays as it is."""
     scheme, mark, rest = address.partition("://")
@@ -136,61 +123,6 @@ def without_password(address: str) -> str:
     if "?" in before:  # does a password hold the ?, or a setting the @? Show neither.
         place = "***"
     return f"{scheme}://{place.partition('?')[0]}" if mark else address
-
-
-def _malformed(address: str, form: str) -> Exception:
-    remedy = "Write characters such as / @ ? # in a name or password as % and two digits."
-    return check.refuse("address", f"be like {form}", without_password(address), remedy)
-
-
-def read_password(path: Path, option: str) -> str:
-    """The password in a file of one line that others than its owner and group may not read.
-
-    option : the option that names the file, for messages.
-    """
-    longest = 4096
-    try:
-        with open_file(path) as file:
-            mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
-            content = file.read(longest + 1)
-    except FileRefused as error:
-        raise RunRefused(f"{option}: {error}") from None
-    # Its group may read it: so systemd and Kubernetes give secrets to a service.
-    if mode & 0o037:
-        raise RunRefused(
-            f"{option} must name a file that others may not read; {path} has mode {mode:03o}. Use "
-            f"chmod 600 {path}; where that cannot be done, set {REDIS_PASSWORD}."
-        )
-    # What is not UTF-8 becomes a character that does not print.
-    text = content.decode(errors="surrogateescape")
-    password = text.removesuffix("\n").removesuffix("\r")
-    if not password or not password.isprintable() or len(content) > longest:
-        raise RunRefused(
-            f"{option} must name a file with a password in one line of UTF-8; {path} has none."
-        )
-    return password
-
-
-def typed_without_password(word: str) -> str:
-    """A word of a command without the password of an address, so that it can be typed again."""
-    start, mark, rest = word.partition("://")
-    if not mark:
-        return word
-    place, question, query = rest, "", ""
-    if start.endswith("kafka"):
-        place, question, query = rest.partition("?")
-    settings = [setting.partition("=") for setting in query.split("&") if query]
-    if not all(sign for _, sign, _ in settings):
-        return f"{start}{mark}***"  # a part of a password that was not escaped?
-    # A password may hold any character that was not escaped: it ends at the last @.
-    before, at, place = place.rpartition("@")
-    user = before.partition(":")[0]
-    query = "&".join(
-        f"{name}={value if name in PLAIN_SETTINGS else '***'}"
-        for name, _, value in settings
-        if name != "sasl.password"
-    )
-    return f"{start}{mark}{user}{at if user else ''}{place}{question if query else ''}{query}"
 
 
 Result = TypeVar("Result")

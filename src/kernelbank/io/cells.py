@@ -235,13 +235,6 @@ _DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[ T]+(.*))?")
 """31.1.2024, 1/31/2024 or 31-1-2024, perhaps with a time."""
 
 _YEAR_FIRST = re.compile(r"(\d{4})/(\d{1,2})/(\d{1,2})(?:[ T]+(.*))?")
-_CLOCKS = (
-    "",
-    *(f" %H:%M{seconds}" for seconds in ("", ":%S", ":%S.%f")),
-    *(f" %I:%M{seconds}{half}" for seconds in ("", ":%S", ":%S.%f") for half in ("%p", " %p")),
-)
-"""The times of day that may follow a date in a format that is named."""
-
 _DIGITS = re.compile(r"(\d{8})((?:\d{4}|\d{6})?)(?:\.0)?")
 """YYYYMMDD, YYYYMMDDhhmm or YYYYMMDDhhmmss; a table with gaps writes them with .0."""
 
@@ -297,28 +290,22 @@ def clock_change(seconds: float, zone: ZoneInfo) -> str:
     return "twice" if first > second else "never"
 
 
-def time_format(cell: str) -> tuple[str, ...]:
-    """The formats that a date with slashes or dashes may have, day or month first; else none.
+def time_format(cell: str) -> str:
+    """The likely format of a date with slashes or dashes, the day first if it may be; else "".
 
-    >>> time_format("1/31/2024 14:00")
-    ('%m/%d/%Y %H:%M',)
-    >>> time_format("05/06/2024")
-    ('%d/%m/%Y', '%m/%d/%Y')
+    >>> time_format("1/31/2024 14:00"), time_format("05/06/2024")
+    ('%m/%d/%Y %H:%M', '%d/%m/%Y')
     """
     match = _DATE.fullmatch(" ".join(cell.split()))
     if match is None or match[2] == ".":
-        return ()
-    mark = match[2]
-    dates = f"%d{mark}%m{mark}%Y", f"%m{mark}%d{mark}%Y"
-    return tuple(date + clock for date in dates for clock in _CLOCKS if _fits(cell, date + clock))
-
-
-def _fits(cell: str, form: str) -> bool:
-    try:
-        parse_time(cell, form)
-    except ValueError:
-        return False
-    return True
+        return ""
+    _, mark, second, _, clock = match.groups()
+    order = ("%m", "%d", "%Y") if int(second) > 12 else ("%d", "%m", "%Y")
+    if not clock:
+        return mark.join(order)
+    half = re.sub("[AaPp][Mm]$", "%p", clock)
+    parts = iter(("%H" if half == clock else "%I", "%M", "%S", "%f"))
+    return f"{mark.join(order)} {re.sub('[0-9]+', lambda _: next(parts, ''), half)}"
 
 
 def _parse(text: str, form: str | None) -> datetime:
@@ -338,9 +325,12 @@ def _parse(text: str, form: str | None) -> datetime:
             raise ValueError(f"is not a time as --time-format {form!r} says") from None
         if digits is not None or _as_number(text) is not None:
             raise ValueError(IMPLAUSIBLE_NUMBER) from None
-        forms = " or ".join(f"--time-format '{form}'" for form in time_format(text))
-        reason = f"is a time whose format has to be named: use {forms}" if forms else NOT_A_TIME
-        raise ValueError(reason) from None
+        if likely := time_format(text):
+            raise ValueError(
+                f"is a time whose format has to be named: use --time-format '{likely}', if that is "
+                "its order"
+            ) from None
+        raise ValueError(NOT_A_TIME) from None
     if not TEXT_YEARS[0] <= moment.year <= TEXT_YEARS[1]:
         raise ValueError(IMPLAUSIBLE_YEAR if digits is None else IMPLAUSIBLE_NUMBER)
     return moment

@@ -7,6 +7,7 @@ are opened by `open_regular`, never through a link. The folder itself may be a l
 
 from __future__ import annotations
 
+import fcntl
 import io
 import os
 import stat
@@ -132,11 +133,17 @@ def open_file(path: Path) -> io.BufferedReader:
     return file
 
 
-def cannot_lock(path: object, error: OSError) -> RunRefused:
-    """The error for a file that the system does not lock."""
-    return RunRefused(
-        f"{path} cannot be locked: {error.strerror or error}. Give a file on a disk that has locks."
-    )
+def lock(descriptor: int, path: object, taken: Callable[[], str]) -> None:
+    """Lock a file for this process; `taken` says what to do if another one has locked it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise RunRefused(taken()) from None
+    except OSError as error:
+        raise RunRefused(
+            f"{path} cannot be locked: {error.strerror or error}. Give a file on a disk that has "
+            "locks."
+        ) from None
 
 
 @contextmanager

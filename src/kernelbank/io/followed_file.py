@@ -19,7 +19,7 @@ import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from ..errors import FileRefused, KernelBankWarning
 from .files import open_file
@@ -100,12 +100,6 @@ class FollowedFile(Source):
         if os.path.lexists(path):
             with open_file(path) as file:
                 self._check_plain(file.read(2))
-
-    def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
-        super().verify(fingerprint)
-        opened = None if position is None else self._find(position)
-        if opened is not None:
-            opened.file.close()
 
     def _parsed(self, position: Position | None) -> Position | None:
         if position is not None:
@@ -273,11 +267,11 @@ class FollowedFile(Source):
                 stacklevel=2,
             )
             return None
-        read = f"row {start.rows} was" if start.witness is None else "the first rows were"
+        read = f"row {start.rows} was" if start.hashed == start.bytes else "the first rows were"
         self.report_gap(
-            f"{self.name}: no file whose name begins with this one has the same first {start.end} "
-            f"bytes as the file in which {read} read. It was removed, compressed or rewritten, so "
-            "rows may be lost."
+            f"{self.name}: no file whose name begins with this one has the same first "
+            f"{start.hashed} bytes as the file in which {read} read. It was removed, compressed or "
+            "rewritten, so rows may be lost."
         )
         return None
 

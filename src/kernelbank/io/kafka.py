@@ -71,7 +71,9 @@ class KafkaTopic(BrokerSource):
         try:
             self._consumer = Consumer({**settings, "error_cb": self._on_error})
         except KafkaException as error:
-            text = address.hidden(_error_text(error))
+            text = _error_text(error)
+            if any(value in text for value in address.settings.values()):  # it may be a secret
+                text = "a setting has a wrong value"
             raise FileRefused(f"{address.shown}: {text}. Check the settings.") from None
 
     def _parsed(self, position: Position | None) -> TopicProgress:

@@ -37,7 +37,6 @@ class ParquetFile(Source):
         self.name = path.name
         self.address = str(path.resolve())
         self._path = path
-        self.share = 0.0
         self._sha256: str | None = None
         """The hash of the file, once it is asked for: a Parquet file is written as a whole."""
         with open_file(path) as file:
@@ -108,13 +107,11 @@ class ParquetFile(Source):
                         first = after - part.num_rows
                         yield RowBlock(ArrowRows(part), self.name, first)
                     before = after
-                    self.share = before / self._length
             except (pyarrow.ArrowException, OSError) as error:
                 raise FileRefused(
                     f"{self.name}: the file is damaged after row {before} ({_first_line(error)}); "
                     "the rows before that have been read. Write it again."
                 ) from None
-        self.share = 1.0
 
 
 class ArrowRows(RowData):

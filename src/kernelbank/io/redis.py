@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 import warnings
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
-from ..errors import BrokerConnection, FileRefused, KernelBankWarning, RunRefused
+from ..errors import FileRefused, KernelBankWarning, RunRefused
 from ..utils import validation as check
 from .brokers import (
     PATIENCE,
@@ -98,7 +95,7 @@ class RedisConnection:
         if isinstance(error, redis.AuthenticationError):
             raise FileRefused(
                 f"{self._address.shown}: Redis refuses the user or password ({error}). Give the "
-                f"password with --redis-password-file or in {REDIS_PASSWORD}."
+                f"password in {REDIS_PASSWORD}."
             ) from None
         self._client.connection_pool.disconnect()
         cause = error.__cause__ or error.__context__
@@ -123,15 +120,15 @@ class StreamInfo:
     last : the highest id that ever was in it; removing entries does not change it.
     first : the lowest id that is in it; None if it is empty.
     length : how many entries are in it.
-    added : how many entries were ever added; None from a server before Redis 7.
-    deleted : the highest id that was deleted by name (XDEL); None from a server before Redis 7.
+    added : how many entries were ever added.
+    deleted : the highest id that was deleted by name (XDEL).
     """
 
     last: Id = FIRST_ID
     first: Id | None = None
     length: int = 0
-    added: int | None = 0
-    deleted: Id | None = None
+    added: int = 0
+    deleted: Id = FIRST_ID
 
     @classmethod
     def of_reply(cls, reply: Any, shown: str) -> StreamInfo:
@@ -145,13 +142,18 @@ class StreamInfo:
                 ) from None
         if isinstance(reply, Exception):
             raise reply
-        first, deleted = reply["first-entry"], reply.get("max-deleted-entry-id")
+        if "entries-added" not in reply:
+            raise FileRefused(
+                f"{shown}: this server does not count the entries of a stream, so lost ones would "
+                "not be noticed. Use Redis 7 or newer."
+            )
+        first = reply["first-entry"]
         return cls(
             parsed_id(reply["last-generated-id"]),
             None if first is None else parsed_id(first[0]),
             reply["length"],
-            reply.get("entries-added"),
-            None if deleted is None else parsed_id(deleted),
+            reply["entries-added"],
+            parsed_id(reply["max-deleted-entry-id"]),
         )
 
 
@@ -178,7 +180,7 @@ class StreamProgress:
     rows: int = 0
     last: Id = FIRST_ID
     added: int | None = None
-    """How many entries were ever added up to the last one; None while that is not known."""
+    """How many entries were ever added up to the last one; None before the first is read."""
     first: str | None = None
     """The id of the first entry, if none was read yet by a run that began with it."""
 
@@ -206,8 +208,7 @@ class RedisStream(BrokerSource):
                 if not (isinstance(identifier, str) and _ID.fullmatch(identifier)):
                     raise foreign_position(position, self.name)
             at.last = parsed_id(position["id"])
-            if position.get("added") is not None:
-                at.added = position_count(position, "added", self.name)
+            at.added = position_count(position, "added", self.name)
             self.missing_rows = position_count({"missing": 0, **position}, "missing", self.name)
         return at
 
@@ -230,16 +231,15 @@ class RedisStream(BrokerSource):
                 "missing": self.missing_rows,
                 "first": ids[0],
             }
-        added = at.added
+        added = at.added or 0
 
         def reached(row: int) -> Position:
-            return {"id": ids[row], "added": None if added is None else added + row + 1}
+            return {"id": ids[row], "added": added + row + 1}
 
         block = self._block(rows, at.rows, ids, "id {}-{}", reached)
         at.rows += len(rows)
         at.last = parsed_id(ids[-1])
-        if at.added is not None:
-            at.added += len(rows)
+        at.added = added + len(rows)
         return block
 
     def _read_next(
@@ -280,30 +280,18 @@ class RedisStream(BrokerSource):
         trimmed = info.first is None or info.first > at.last  # our last entry is gone too
         if not trimmed and count == size:
             return  # there may be more: look again where they end
-        following = info.length if trimmed else count
-        reached = None if info.added is None else info.added - following
-        missing: int | None
-        if at.added is None or reached is None:
-            missing = None if trimmed and following else 0
-        else:
-            missing = reached - at.added if reached >= at.added else None
+        reached = info.added - (info.length if trimmed else count)
         # A new run begins with the first entry there is, and then always with that one.
-        if at.first is not None:
-            is_first = ids[:1] == [at.first]
-            if missing is None and is_first:
-                missing = 0
-            elif missing == 0 and not is_first:
-                missing = None
-        if missing != 0 and (at.first is not None or missing or at.last != FIRST_ID):
-            many = "entries are" if missing != 1 else "entry is"
-            many = "entries may be" if missing is None else f"{missing:,} {many}"
+        missing = 0 if at.added is None else reached - at.added
+        if missing or (at.first is not None and ids[:1] != [at.first]):
+            many = f"{missing:,} entries are" if missing > 1 else "1 entry is"
+            if missing < 1:
+                many = "the stream was made again, entries may be"
             text = (
                 f"{self.address}: {many} missing after id {shown_id(at.last)}: deleted (XTRIM, "
                 "MAXLEN or XDEL) before being read."
             )
-            if missing is None:
-                text += " How many is not known: the server has not counted all entries."
-            self.report_gap(text, missing or 0)
+            self.report_gap(text, max(missing, 0))
         at.added, at.first = reached, None
 
     def close(self) -> None:
@@ -311,15 +299,11 @@ class RedisStream(BrokerSource):
 
 
 # --- predictions ----------------------------------------------------------------------------------
-# A server that is killed may come back without rows that it had acknowledged. So the newest rows
-# stay here: before rows are sent, and at each commit, the server is asked how far the stream is,
-# on the connection that is then used; what it has lost is written again.
+# A server that is killed may come back without rows that it had acknowledged. So before rows are
+# sent, and at each commit, the server is asked how far the stream is, on the connection that is
+# then used. If rows are lost, the run stops before it makes a hole.
 
 BATCH_ROWS = 256  # rows that are sent together
-REWRITABLE_ROWS = 10_000
-"""Rows before the last commit that can be written again too, if the server loses them later."""
-
-WAIT_SECONDS = 10.0  # seconds in which the replicas must have acknowledged a commit
 _SEQUENCE = 1  # the second number of every id
 _APPENDONLY = "Set `appendonly yes` on the server, so that it keeps what it has acknowledged."
 
@@ -335,8 +319,6 @@ class RedisSink(Sink):
     address : redis://user@host:port/stream-name?db=0.
     columns : the names of a row's values; the first value is the row's number.
     patience : seconds for which a broken connection is tried again.
-    password : of the server, if the address has none.
-    wait : how many replicas must have the rows before a commit is done.
 
     >>> RedisSink("redis://localhost/predictions", ["row", "prediction"]).address
     'redis://localhost:6379/predictions?db=0'
@@ -344,26 +326,16 @@ class RedisSink(Sink):
 
     can_rewind = False
 
-    def __init__(
-        self,
-        address: str,
-        columns: Sequence[str],
-        patience: float = PATIENCE,
-        *,
-        password: str | None = None,
-        wait: int = 0,
-    ) -> None:
-        parts = redis_address(address, password)
+    def __init__(self, address: str, columns: Sequence[str], patience: float = PATIENCE) -> None:
+        parts = redis_address(address)
         self.address = parts.shown  # without a password
         self._stream = parts.stream
         self.set_columns(columns)
         self._connection = RedisConnection(parts, Retries(parts.shown, patience))
-        self._wait = wait
-        self._newest: list[Row] = []  # the rows since the last commit, and the newest ones before
-        self._sent = 0  # how many of them the server has acknowledged
-        self._before = 0  # the number of the last row before the newest
-        self._added: int | None = None
-        """How many entries the server has counted, at least; None if it does not count."""
+        self._waiting: list[Row] = []  # rows that are still to be sent
+        self._last = 0  # the number of the last row that the server has acknowledged
+        self._committed = 0  # the same at the last commit
+        self._added = 0  # how many entries the server has counted, at least
 
     def check_vacant(self) -> None:
         if self._connection.call(self._info).last != FIRST_ID:
@@ -381,28 +353,25 @@ class RedisSink(Sink):
         if self._connection.call(query).get("aof_enabled") == 0:
             warnings.warn(
                 f"{self.address}: this server has no append-only file (appendonly no). If it is "
-                "killed, it loses rows that it has acknowledged. The run then writes the newest "
-                f"ones again, or stops. {_APPENDONLY}",
+                f"killed, it loses rows that it has acknowledged, and the run stops. {_APPENDONLY}",
                 KernelBankWarning,
                 stacklevel=2,
             )
 
     def write(self, rows: Sequence[Row]) -> None:
-        for row in rows:
-            self._newest.append(row)
-            if len(self._newest) - self._sent >= BATCH_ROWS:
-                self.flush()
+        self._waiting += rows
+        while len(self._waiting) >= BATCH_ROWS:
+            self._send_batch()
+
+    def flush(self) -> None:
+        while self._waiting:
+            self._send_batch()
 
     def commit(self) -> Commit:
         self.flush()
-        while not self._connection.call(self._confirm):
-            self.flush()
-        surplus = len(self._newest) - REWRITABLE_ROWS
-        if surplus > 0:
-            self._before = self._newest[surplus - 1][0]
-            self._sent -= surplus
-            del self._newest[:surplus]
-        return {"last": self._last_row}
+        self._connection.call(self._check_whole)
+        self._committed = self._last
+        return {"last": self._last}
 
     def check(self, commit: Commit) -> None:
         # The highest id that ever was in the stream: readers may have removed entries.
@@ -416,7 +385,7 @@ class RedisSink(Sink):
 
     def rewind(self, commit: Commit) -> None:
         """Rows that are there already stay; they are compared when they are written again."""
-        self._newest, self._sent, self._before = [], 0, commit["last"]
+        self._waiting, self._last, self._committed = [], commit["last"], commit["last"]
         self.start()
 
     def clear(self) -> None:
@@ -427,27 +396,23 @@ class RedisSink(Sink):
 
     # --- rows -------------------------------------------------------------------------------------
 
-    @property
-    def _last_row(self) -> int:
-        """The number of the last row that the server has acknowledged."""
-        number: int = self._newest[self._sent - 1][0] if self._sent else self._before
-        return number
+    def _send_batch(self) -> None:
+        """Return when Redis has the next rows."""
+        batch = self._waiting[:BATCH_ROWS]
+        refused = self._connection.call(partial(self._send, batch))
+        self._last = batch[-1][0]
+        self._added += len(batch) - len(refused)
+        del self._waiting[: len(batch)]
+        if refused:
+            self._check_present(refused)
 
-    def flush(self) -> None:
-        """Send all rows that are not sent, and return when Redis has them."""
-        while self._sent < len(self._newest):
-            refused = self._connection.call(self._send)
-            if refused:
-                self._check_present(refused)
-
-    def _send(self, pipeline: Client) -> list[Row]:
-        """Send the next rows, or find that earlier ones are lost; returns those refused by id."""
+    def _send(self, batch: Sequence[Row], pipeline: Client) -> list[Row]:
+        """Send rows, unless earlier ones are lost; returns those that are refused by their ids."""
         # One connection for both: a server that restarts between them would break it.
-        if not self._is_whole(self._info(pipeline)):
-            return []
-        batch, refused = self._newest[self._sent : self._sent + BATCH_ROWS], []
+        self._check_whole(pipeline)
         for row in batch:
             pipeline.xadd(self._stream, self._fields(row), id=_id(row))
+        refused = []
         for row, reply in zip(batch, pipeline.execute(raise_on_error=False), strict=True):
             if isinstance(reply, BROKEN):  # or the server is still loading: send them all again
                 raise reply
@@ -455,9 +420,6 @@ class RedisSink(Sink):
                 if "equal or smaller" not in str(reply):
                     raise FileRefused(f"{self.address}: Redis refuses: {reply}.")
                 refused.append(row)
-        self._sent += len(batch)
-        if self._added is not None:
-            self._added += len(batch) - len(refused)
         return refused
 
     def _fields(self, row: Row) -> dict[str, str]:
@@ -475,7 +437,7 @@ class RedisSink(Sink):
         for row, row_entries in zip(rows, entries, strict=True):
             mine = (row[0], _SEQUENCE)
             trimmed = info.first is None or mine < info.first
-            if not row_entries and (trimmed or (info.deleted is not None and mine <= info.deleted)):
+            if not row_entries and (trimmed or mine <= info.deleted):
                 continue
             if not row_entries or dict(row_entries[0][1]) != self._fields(row):
                 raise self._foreign(_id(row))
@@ -491,56 +453,21 @@ class RedisSink(Sink):
             reply = error
         return StreamInfo.of_reply(reply, self.address)
 
-    def _is_whole(self, info: StreamInfo) -> bool:
-        """Whether the stream has all acknowledged rows; if not, go back to the first lost one."""
-        reached, acknowledged = info.last[0], self._last_row
-        self._check_ours(info.last)
-        if reached >= acknowledged:
-            added, self._added = self._added, info.added
-            if added is None or info.added is None or info.added >= added:
-                return True
-            # It was removed and made again between two commands: a hole that no id shows.
-            raise FileRefused(
-                f"{self.address} has lost rows up to row {acknowledged:,}, which it had "
-                f"acknowledged: {added - info.added:,} are missing, because the stream was removed "
-                f"during the run. {RESTORE}"
-            )
-        if reached < self._before:
-            raise FileRefused(
-                f"{self.address} has lost rows {reached + 1:,} to {acknowledged:,}, which it had "
-                f"acknowledged, and only those from row {self._before + 1:,} on can be written "
-                f"again. {RESTORE} {_APPENDONLY}"
-            )
-        warnings.warn(
-            f"{self.address} has lost rows {reached + 1:,} to {acknowledged:,}, which it had "
-            f"acknowledged. They are written again. {_APPENDONLY}",
-            BrokerConnection,
-            stacklevel=2,
-        )
-        self._sent = bisect_right(self._newest, reached, hi=self._sent, key=itemgetter(0))
-        self._added = info.added
-        return False
-
-    def _confirm(self, pipeline: Client) -> bool:
-        """Whether the server, and the replicas that are asked for, have all rows."""
+    def _check_whole(self, pipeline: Client) -> bool:
+        """Refuse a stream without rows that the server had acknowledged; else True."""
         info = self._info(pipeline)
-        if not self._is_whole(info):
-            return False
-        # WAIT is about the writes of its own connection, which may be new: so write something.
-        if self._wait and info.last != FIRST_ID:
-            pipeline.immediate_execute_command("XSETID", self._stream, shown_id(info.last))
-        deadline = time.monotonic() + WAIT_SECONDS
-        while self._wait:
-            # For a second at a time, which is less than the timeout of the connection.
-            replicas = pipeline.immediate_execute_command("WAIT", self._wait, 1000)
-            if replicas >= self._wait:
-                break
-            if time.monotonic() > deadline:
-                raise RunRefused(
-                    f"{self.address}: {replicas} of {self._wait} replicas have the rows after "
-                    f"{WAIT_SECONDS:g} seconds (--redis-wait). Start the replicas, or give a "
-                    "smaller number."
-                )
+        self._check_ours(info.last)
+        reached, is_whole = info.last[0], info.last[0] >= self._last
+        # It may have been removed and made again between two commands: a hole that no id shows.
+        if not is_whole or info.added < self._added:
+            remedy = RESTORE
+            if not is_whole and reached >= self._committed:
+                remedy = "With --state, the same command writes them again."
+            raise FileRefused(
+                f"{self.address} has lost rows up to row {self._last:,}, which it had acknowledged"
+                f"{'' if is_whole else f': it ends at row {reached:,}'}. {remedy} {_APPENDONLY}"
+            )
+        self._added = info.added
         return True
 
     def _check_ours(self, last: tuple[int, int]) -> None:

@@ -6,7 +6,6 @@ A sink says how far it is, and can go back there after a crash.
 from __future__ import annotations
 
 import csv
-import fcntl
 import hashlib
 import io
 import json
@@ -21,9 +20,9 @@ from typing import Any, BinaryIO
 from ..errors import FileRefused, RunRefused
 from ..utils import validation as check
 from .files import (
-    cannot_lock,
     check_regular,
     fsync_folder,
+    lock,
     named_os_errors,
     open_for_reading,
     open_regular,
@@ -160,14 +159,8 @@ class LineFileSink(Sink):
         with named_os_errors(self.path):
             # Closed by `close`.
             self._file = open(self.path, "ab", opener=open_regular)  # noqa: SIM115
-        try:
-            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunRefused(
-                f"{self.path} is being written by another run. Wait for it, or give another file."
-            ) from None
-        except OSError as error:
-            raise cannot_lock(self.path, error) from None
+        taken = f"{self.path} is being written by another run. Wait for it, or give another file."
+        lock(self._file.fileno(), self.path, lambda: taken)
 
     def write(self, rows: Sequence[Row]) -> None:
         self._append(self._lines(rows).encode("utf-8", "surrogateescape"))

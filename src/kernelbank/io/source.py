@@ -303,21 +303,17 @@ class Source(ABC):
     missing_rows = 0
     """Rows that were deleted before they were read; with `allow_gaps` they may be."""
 
-    share: float | None = None
-    """The share that has been read so far, in [0, 1], where it is known."""
-
     @property
     def fingerprint(self) -> dict[str, object]:
         """JSON data by which a later process knows that the source is the same: see `verify`."""
         columns = None if self.columns is None else list(self.columns)
         return {"kind": self.kind, "address": self.address, "columns": columns}
 
-    def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
+    def verify(self, fingerprint: dict[str, Any]) -> None:
         """Refuse the fingerprint of another source; take over its columns if they are unknown.
 
-        Files refuse a position too if the rows before it have changed since.
+        `blocks` refuses a text whose rows before the position have changed.
         """
-        del position
         mine = self.fingerprint
         for key, saved in fingerprint.items():
             if key == "columns" and self.columns is None:

@@ -61,7 +61,6 @@ def open_source(
     complete: bool = True,
     follow: bool = False,
     allow_gaps: bool = False,
-    redis_password: str | None = None,
 ) -> Source:
     """The source at an address.
 
@@ -81,8 +80,9 @@ def open_source(
         and begun again, as `tail -F` does.
     allow_gaps : go on where rows are lost: if a broker has deleted them before they were read
         (`Source.missing_rows` counts them), or a followed file is not found.
-    redis_password : the password of Redis if the address has none; by default the
-        environment variable KERNELBANK_REDIS_PASSWORD (for Kafka: KERNELBANK_KAFKA_PASSWORD).
+
+    A password that an address has not is in the environment: KERNELBANK_REDIS_PASSWORD,
+    KERNELBANK_KAFKA_PASSWORD.
 
     >>> import pathlib, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -116,7 +116,7 @@ def open_source(
     if text.startswith(("redis://", "rediss://")):
         from .redis import RedisStream
 
-        return RedisStream(redis_address(text, redis_password), **waiting)
+        return RedisStream(redis_address(text), **waiting)
     if text.startswith("kafka://"):
         from .kafka import KafkaTopic
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar
 
 from ..errors import FileRefused
 from ..utils import validation as check
@@ -73,28 +73,30 @@ _PIECES_PER_SIGN = 64  # are skipped between two empty blocks, at which a reader
 class TextPosition:
     """Where rows begin: the rows, bytes and lines before, a header included.
 
-    `unended`: the row before had no line end, so the next byte must be one. `sha256`: the hash
-    of the bytes before; None if they are not to be compared. `witness`: the bytes up to the end of
-    the first block, and their hash: a header alone does not identify a text.
+    `unended`: the row before had no line end, so the next byte must be one. `sha256`: the hash of
+    the first `hashed` bytes. These are the bytes before, or until a row is done those up to the end
+    of the first block: a header alone does not identify a text.
     """
 
     rows: int = 0
     bytes: int = 0
     lines: int = 0
     unended: bool = False
-    sha256: str | None = None
-    witness: tuple[int, str] | None = None
-
-    @property
-    def end(self) -> int:
-        """How many bytes are compared."""
-        return self.bytes if self.witness is None else self.witness[0]
+    hashed: int = 0
+    sha256: str = ""
 
     @property
     def data(self) -> Position:
-        """The position as JSON data, but for the rows and the witness."""
+        """The position as JSON data, but for the rows."""
         unended = {"open": True} if self.unended else {}
-        return {"bytes": self.bytes, "lines": self.lines, "sha256": self.sha256, **unended}
+        hashed = {} if self.hashed == self.bytes else {"hashed": self.hashed}
+        return {
+            "bytes": self.bytes,
+            "lines": self.lines,
+            "sha256": self.sha256,
+            **unended,
+            **hashed,
+        }
 
     @classmethod
     def parse(cls, position: Position, name: str) -> TextPosition:
@@ -102,35 +104,29 @@ class TextPosition:
         rows, size, lines = (
             position_count(position, key, name) for key in ("rows", "bytes", "lines")
         )
+        hashed = position_count({"hashed": size, **position}, "hashed", name)
         unended, sha256 = position.get("open", False), position.get("sha256")
-        witness = position.get("witness")
-        if witness is not None:
-            witness = position_count(witness, "bytes", name), witness.get("sha256")
-        if (
-            not isinstance(unended, bool)
-            or not isinstance(sha256, str)
-            or (witness is not None and (witness[0] < size or not isinstance(witness[1], str)))
-        ):
+        if not isinstance(unended, bool) or not isinstance(sha256, str) or hashed < size:
             raise foreign_position(position, name)
-        return cls(rows, size, lines, unended, sha256, witness)
+        return cls(rows, size, lines, unended, hashed, sha256)
 
 
 def skip_read(
     start: TextPosition, pieces: Iterator[bytes], name: str, remedy: str
 ) -> Generator[RowBlock, None, tuple[hashlib._Hash, bytes]]:
-    """Skip the bytes of a text before a position; refuse what has changed, with its witness.
+    """Skip the bytes of a text before a position; refuse hashed ones that have changed.
 
     Yields empty blocks now and then. Returns the hash of these bytes, and the bytes that came with
     the last of them.
     """
-    compared = f"first {start.rows} rows" if start.witness is None else "first rows"
+    compared = f"first {start.rows} rows" if start.hashed == start.bytes else "first rows"
     prefix_hash, left, rest, number = hashlib.sha256(), start.bytes, b"", 0
-    while left > 0 or len(rest) < start.end - start.bytes:
+    while left > 0 or len(rest) < start.hashed - start.bytes:
         piece = next(pieces, None)
         if piece is None:
             raise FileRefused(
-                f"{name}: there are fewer than the {start.end} bytes of the {compared}, which had "
-                f"been read before. {remedy}"
+                f"{name}: there are fewer than the {start.hashed} bytes of the {compared}, which "
+                f"had been read before. {remedy}"
             )
         number += 1
         if not piece or number % _PIECES_PER_SIGN == 0:
@@ -139,9 +135,8 @@ def skip_read(
         rest += piece[left:]
         left = max(left - len(piece), 0)
     whole = prefix_hash.copy()
-    whole.update(rest[: start.end - start.bytes])
-    is_same = start.witness is None or whole.hexdigest() == start.witness[1]
-    if not is_same or start.sha256 not in (None, prefix_hash.hexdigest()):
+    whole.update(rest[: start.hashed - start.bytes])
+    if whole.hexdigest() != start.sha256:
         raise FileRefused(f"{name}: the {compared} are not those that were read before. {remedy}")
     return prefix_hash, rest
 
@@ -189,7 +184,7 @@ def _hashes_in(chunk: TextChunk, prefix_hash: hashlib._Hash) -> Callable[[int], 
 def _position_after(chunk: TextChunk, row: int, hash_up_to: Callable[[int], str]) -> TextPosition:
     """The position after a row of a chunk, but for the rows before it."""
     end, unended = chunk.end(row), chunk.is_unended(row)
-    return TextPosition(0, end, chunk.last_line(row), unended, hash_up_to(end))
+    return TextPosition(0, end, chunk.line_of(row), unended, end, hash_up_to(end))
 
 
 class TextReader:
@@ -223,7 +218,7 @@ class TextReader:
         self._prefix_hash = hashlib.sha256()
         self._more = more or {}
         self._rows = start.rows
-        self._needs_witness = False
+        self._needs_hash = False
         """Whether the start of the source is known, and its first block has not come."""
 
     @property
@@ -238,7 +233,7 @@ class TextReader:
             if self._dialect is not None and self._source.columns is None:
                 pieces = self._named_by(pieces)
             self._prefix_hash, rest = yield from skip_read(start, pieces, self._name, remedy)
-        if not self._awaits_header and (start is None or start.witness is None):
+        if not self._awaits_header and (start is None or start.hashed == start.bytes):
             self._set_start(replace(start or TextPosition(), sha256=self._prefix_hash.hexdigest()))
         for piece in chain([rest] if rest else [], pieces):
             yield from self.feed(piece)
@@ -247,8 +242,8 @@ class TextReader:
         """The blocks that are left at the end; `complete` says whether the text cannot grow."""
         if self._awaits_header and self._splitter.has_rest and not complete:
             raise FileRefused(
-                f"{self._name}: the header has no end yet: a line end or a closing quote may still "
-                "come. Start when it is written; if the text is complete, say so with --complete."
+                f"{self._name}: the header has no line end yet, which may still come. Start when "
+                "it is written; if the text is complete, say so with --complete."
             )
         yield from self.feed(b"", last=True, provisional=not complete)
         if self._awaits_header:
@@ -267,7 +262,7 @@ class TextReader:
     def _set_start(self, start: TextPosition) -> None:
         """Tell the source where its first row begins, if none has come."""
         if not self._rows:
-            self._needs_witness = True
+            self._needs_hash = True
             self._source.start = {"rows": 0, **start.data, **self._more}
 
     def feed(
@@ -294,17 +289,17 @@ class TextReader:
             first = self._skip_header(chunk, hash_up_to) if is_first else 0
             for begin in range(first, len(chunk.rows), self._size):
                 block = self._block(chunk, begin, hash_up_to, provisional)
-                if self._needs_witness and not provisional:  # else its last row may still change
+                if self._needs_hash and not provisional:  # else its last row may still change
                     reached = block.position(len(block) - 1)
-                    witness = {key: reached[key] for key in ("bytes", "sha256")}
-                    source.start = {**(source.start or {}), "witness": witness}
-                self._needs_witness = False
+                    hashed = {"hashed": reached["bytes"], "sha256": reached["sha256"]}
+                    source.start = {**(source.start or {}), **hashed}
+                self._needs_hash = False
                 yield block
                 self._rows += len(block)
 
     def _skip_header(self, chunk: TextChunk, hash_up_to: Callable[[int], str]) -> int:
         """How many rows the header has: 1, or 0 if other columns are known."""
-        header, line = chunk.rows[0], chunk.first_line(0)
+        header, line = chunk.rows[0], chunk.line_of(0)
         if self._source.columns is None and isinstance(header, tuple):
             raise FileRefused(
                 f"{self._name}, line {line}: the header {header[0][:60]!r} {header[1]}. "
@@ -329,7 +324,7 @@ class TextReader:
             values = CsvRows(rows, self._source.columns or (), self._dialect)
 
         def place(row: int) -> str:
-            return f"line {chunk.first_line(begin + row)}"
+            return f"line {chunk.line_of(begin + row)}"
 
         def reached(row: int) -> Position:
             return {**_position_after(chunk, begin + row, hash_up_to).data, **self._more}
@@ -354,10 +349,8 @@ class TextFile(Source):
         self.address = str(path.resolve())
         self._path = path
         self._dialect = dialect if self.is_csv else None
-        self.share = 0.0
         with open_file(path) as file:
-            self._size = os.fstat(file.fileno()).st_size
-            if not self._size:
+            if not os.fstat(file.fileno()).st_size:
                 raise FileRefused(f"{path}: the file is empty. Give one with a header or rows.")
             self._is_gzip = check_encoding(path, file.read(2))
             if path.name.endswith(".gz") and not self._is_gzip:
@@ -371,16 +364,6 @@ class TextFile(Source):
                 if self.columns is not None:
                     break
 
-    def verify(self, fingerprint: dict[str, Any], position: Position | None = None) -> None:
-        super().verify(fingerprint)
-        if position is not None:
-            start = TextPosition.parse(position, self.name)
-            with open_file(self._path) as file:
-                pieces = self._pieces(file)
-                _, rest = result_of(skip_read(start, pieces, self.name, CHANGED))
-                if start.unended:
-                    check_line_end(rest or next(pieces, b""), self.name)
-
     def _parsed(self, position: Position | None) -> TextPosition | None:
         return None if position is None else TextPosition.parse(position, self.name)
 
@@ -389,9 +372,7 @@ class TextFile(Source):
     ) -> Iterator[RowBlock]:
         reader = TextReader(self, self.name, self._dialect, start, size)
         with open_file(self._path) as file:
-            for block in reader.read(self._pieces(file), CHANGED):
-                self.share = min(file.tell() / self._size, 1.0)
-                yield block
+            yield from reader.read(self._pieces(file), CHANGED)
             while not self._complete and reader.has_rest:
                 for _ in wait_until_settled(file, file.tell()):
                     yield from reader.feed(b"")
@@ -400,7 +381,6 @@ class TextFile(Source):
                     break
                 yield from reader.feed(data)
             yield from reader.finish(self._complete)
-            self.share = 1.0
 
     def _pieces(self, file: BinaryIO) -> Iterator[bytes]:
         """The bytes of the text."""

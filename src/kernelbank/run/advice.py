@@ -145,8 +145,8 @@ def _is_time(value: str) -> bool:
 
 def _as_time(name: str, value: str) -> str:
     """The options for a column of times, of which one is known."""
-    forms = time_format(value)
-    form = f" --time-format '{forms[0]}'" if forms else ""
+    likely = time_format(value)
+    form = f" --time-format '{likely}'" if likely else ""
     return f"--time {_listed([name])}{form}"
 
 

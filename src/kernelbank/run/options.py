@@ -299,14 +299,6 @@ class RunOptions:
         None,
         metavar="PLACE",
     )
-    redis_password_file: Path | None = _results(  # noqa: RUF009
-        "File with the password of Redis (source and predictions), which others may not read; or "
-        "set KERNELBANK_REDIS_PASSWORD.",
-        None,
-    )
-    redis_wait: int = _results(
-        "Number of replicas of Redis that must have the predictions before a checkpoint.", 0, low=0
-    )
     state: Path | None = _results(  # noqa: RUF009
         "Folder of the checkpoint: with it, the same command resumes after a crash, a kill or "
         "Ctrl-C.",
@@ -336,9 +328,6 @@ class RunOptions:
         low=0,
         high=65_535,
         bare_value=0,
-    )
-    live_host: str = _results(
-        "Network address that the live page listens on.", "127.0.0.1", metavar="ADDRESS"
     )
     quiet: bool = _results("Print errors only.", False)
     log_json: bool = _results("Print everything as JSON, one object per line.", False)
@@ -516,7 +505,7 @@ def _problems(options: RunOptions) -> Iterator[str]:
     if options.decimal not in (".", ","):
         yield f"--decimal must {DECIMAL_RULE}; got {options.decimal!r}."
     labels, grows = options.task == "classification", options.is_broker or options.follow
-    address, from_redis = options.predictions, options.source.startswith(REDIS_SCHEMES)
+    address = options.predictions
     to_redis = address is not None and address.startswith(REDIS_SCHEMES)
     needs: dict[str, tuple[object, ...]] = {
         "--engine ray": (options.engine == "ray", "ray_address", "ray_allow_unauthenticated"),
@@ -526,8 +515,6 @@ def _problems(options: RunOptions) -> Iterator[str]:
         "--positive, which names a label": (options.positive is not None, "threshold"),
         "--horizon: it names what forecasts know in advance": (options.horizon, "known"),
         "a source in Redis or Kafka, or --follow": (grows, "allow_gaps"),
-        "--predictions redis://host:port/stream": (to_redis, "redis_wait"),
-        "a source or --predictions in Redis": (to_redis or from_redis, "redis_password_file"),
     }
     for what, (fulfilled, *names) in needs.items():
         if not fulfilled:

@@ -46,7 +46,7 @@ FIRST_ROWS = 1000
 """If more than half of so many first rows are bad, the run stops."""
 
 SHOWN = 20
-"""How many of the first bad rows are kept for the page, and how many of the last."""
+"""How many of the first bad rows the page shows."""
 
 
 BAD_ROW = ("row", "where", "column", "value", "reason", "advice")
@@ -56,12 +56,11 @@ BadRowRecord = dict[str, Any]
 
 
 class RejectedRows:
-    """Counts rejected rows and keeps the first and the last of them as JSON data."""
+    """Counts rejected rows and keeps the first of them as JSON data."""
 
     def __init__(self) -> None:
         self.count = 0
         self.first: list[BadRowRecord] = []
-        self.last: list[BadRowRecord] = []
 
     def add(self, rejected: RejectedRow, number: int, advice: str = "") -> BadRowRecord:
         """Count row `number` of the source; returns its record for the file of bad rows."""
@@ -69,26 +68,23 @@ class RejectedRows:
         self.count += 1
         if len(self.first) < SHOWN:
             self.first.append(record)
-        else:
-            self.last = [*self.last, record][-SHOWN:]
         return record
 
     def to_json(self) -> dict[str, object]:
         """The state as JSON data, for the checkpoint."""
-        return {"count": self.count, "first": self.first, "last": self.last}
+        return {"count": self.count, "first": self.first}
 
     def restore(self, saved: Saved) -> None:
         """Continue from what `to_json` returned, after checking it."""
         count = saved_count(saved["count"], "bad rows")
-        first, last = list(saved["first"]), list(saved["last"])
-        counts = (min(count, SHOWN), min(max(count - SHOWN, 0), SHOWN))
-        require((len(first), len(last)) == counts, "it holds the wrong number of bad rows.")
-        for record in (*first, *last):
+        first = list(saved["first"])
+        require(len(first) == min(count, SHOWN), "it holds the wrong number of bad rows.")
+        for record in first:
             number, *texts = record.values()
             require(tuple(record) == BAD_ROW, "a bad row in it has the wrong fields.")
             described = all(isinstance(text, (str, type(None))) for text in texts)
             require(described and type(number) is int, "a bad row in it is not described by text.")
-        self.count, self.first, self.last = count, first, last
+        self.count, self.first = count, first
 
 
 class RunTimes:
@@ -198,6 +194,8 @@ class Runner:
         self._sinks_started = False
         self._to_rewind: list[tuple[Sink, Commit]] = []
         """Sinks of a resumed run, and where each goes back to when rows have come."""
+        self.on_resumed: Callable[[Runner], None] = lambda _: None
+        """Called when a run is surely resumed: its source may still be refused where it is read."""
         self._is_whole = True
         """Whether model, sinks and position are those after the same row."""
         self._provisional = False
@@ -391,14 +389,14 @@ class Runner:
         return f"The first: {first} {self._advice(first)}".rstrip()
 
     def _run_batch(self, block: RowBlock, batch: Batch, copies: list[Row]) -> None:
-        """Predict, learn and write a batch, cut where a snapshot is due and at `--max-rows`."""
+        """Predict, learn and write a batch, cut at commits and at `--max-rows`."""
         most = self.options.max_rows
         count = len(batch.rows) if most is None else min(len(batch.rows), most - self.rows)
         done = 0
         while done < count:
             self._is_whole = False
             until_commit = max(1, self.options.checkpoint_every - self._uncommitted_rows)
-            part = batch.part(done, min(done + self.session.max_batch, done + until_commit, count))
+            part = batch.part(done, min(done + until_commit, count))
             self._running = part.rows
             predictions = self.session.predict_and_learn(part)
             first = block.first + 1
@@ -545,7 +543,7 @@ class Runner:
             if self._starts_again(header):
                 return False
             self.options.check_resumes(header["options"], checkpoints.folder)
-            self.source.verify(header["source"], header["position"])
+            self.source.verify(header["source"])
             earlier, now = header["predictions"], [sink.address for sink in self.sinks]
             if earlier != now:
                 raise RunRefused(
@@ -567,27 +565,25 @@ class Runner:
 
     def _rewind(self) -> None:
         """Remove from the sinks what was written after the checkpoint."""
+        if self._to_rewind:
+            self.on_resumed(self)
         for sink, commit in self._to_rewind:
             sink.rewind(commit)
         self._to_rewind = []
 
     def _starts_again(self, header: Saved) -> bool:
-        """Whether nothing was predicted, and the options or the source are others now.
+        """Whether nothing was predicted, and the options or the source may be others now.
 
         Then a new run in the same folder loses nothing: its outputs are emptied. After a kill
-        before the first rows were committed, this is so only with other options or another source.
+        before the first rows were committed, and after rows that were set aside, this is so only
+        with other options or another source.
         """
         if header["rows"]:
             return False
-        if self.options.to_json() == header["options"]:
-            address = header["source"]["address"]
-            if header.get("before_rows") and address == self.source.address:
-                return False
-            try:
-                self.source.verify(header["source"], header["position"])
-                return False
-            except FileRefused:
-                pass
+        is_same = self.options.to_json() == header["options"]
+        is_same &= header["source"]["address"] == self.source.address
+        if is_same and (header["before_rows"] or header["rejected_rows"]["count"]):
+            return False
         addresses = [*header["predictions"], None]  # the bad rows are in the folder of the state
         for address, commit in zip(addresses, header["sinks"], strict=False):
             for sink in self.all_sinks:

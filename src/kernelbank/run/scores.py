@@ -5,11 +5,6 @@
   mean probability and the share of correct labels of each.
 - The *log loss* of a row: -log of the probability of its label, which counts as at least
   LEAST_PROBABILITY, also if the label was not known yet.
-- The *area under the curve* (AUC) of a label: the share of pairs of a row with the label and a row
-  with another one in which the first had the higher probability of the label; equal ones count
-  half. Probabilities are counted in ODDS_STEPS steps of equal width in log odds, so those within
-  one step are equal. Rows count from the first with the label on. The AUC of a run is the mean over
-  its labels.
 """
 
 from __future__ import annotations
@@ -155,16 +150,7 @@ class LabelScore(NamedTuple):
 STEPS = 20
 """Of the probability of the predicted label."""
 
-ODDS_STEPS = 128
-"""Of the probability of a label, a quarter of a unit of log odds each: from 1e-7 to 1 - 1e-7."""
-
 LEAST_PROBABILITY = 1e-6
-
-MOST_LABELS = 10_000
-"""The most labels that a file may claim."""
-
-_ODDS_EDGES = np.array([1 / (1 + math.exp(-k / 4)) for k in range(1 - ODDS_STEPS // 2, 64)])
-"""The probabilities between two steps."""
 
 _EDGES = np.arange(1, STEPS) / STEPS
 
@@ -178,37 +164,23 @@ class LabelScores:
         for labels that the model did not know yet."""
         self.reliability = np.zeros((3, STEPS))
         """Rows, the sum of their probabilities, and correct ones, by probability."""
-        self.odds = np.zeros((0, 2, ODDS_STEPS))
-        """(K, 2, ODDS_STEPS): rows of other labels, and rows of the label, by probability."""
 
     @property
     def classes(self) -> int:
         """The number of labels so far."""
-        return len(self.odds)
+        return len(self.confusion) - 1
 
     def add(self, labels: np.ndarray, predicted: np.ndarray, probabilities: Floats) -> None:
         """Add n rows: the numbers of their labels (negative if unknown) and of the predicted ones,
         and the probability (n, K) of every label; 0 or none for a label that was not known yet."""
-        classes = probabilities.shape[1]
-        self._grow(max(classes, int(labels.max(initial=-1)) + 1))
-        probabilities = np.pad(probabilities, ((0, 0), (0, self.classes - classes)))
+        classes = max(probabilities.shape[1], int(labels.max(initial=-1)) + 1)
+        self.confusion = np.pad(self.confusion, (0, max(classes - self.classes, 0)))
         np.add.at(self.confusion, (np.maximum(labels, -1) + 1, predicted + 1), 1.0)
         highest = probability_of(probabilities, predicted)
         step = np.searchsorted(_EDGES, highest, side="right")
         sums = (np.ones(len(labels)), highest, (labels == predicted).astype(float))
         for counts, values in zip(self.reliability, sums, strict=True):
             np.add.at(counts, step, values)
-        for k in range(self.classes):
-            counts = (labels == k).astype(int)
-            counted = (probabilities[:, k] > 0) | (counts == 1)
-            step = np.searchsorted(_ODDS_EDGES, probabilities[counted, k], side="right")
-            np.add.at(self.odds[k], (counts[counted], step), 1.0)
-
-    def _grow(self, classes: int) -> None:
-        more = classes - self.classes
-        if more > 0:
-            self.confusion = np.pad(self.confusion, (0, more))
-            self.odds = np.pad(self.odds, ((0, more), (0, 0), (0, 0)))
 
     def of_each(self) -> list[LabelScore]:
         """The recall and the precision of each label."""
@@ -220,35 +192,14 @@ class LabelScores:
             for n, p, right in zip(rows, predicted, np.diag(self.confusion)[1:], strict=True)
         ]
 
-    def areas(self) -> Floats:
-        """(K,): the area under the curve of each label; NaN without rows of both kinds."""
-        others, members = self.odds[:, 0], self.odds[:, 1]
-        below = np.cumsum(others, axis=1) - 0.5 * others
-        pairs = members.sum(axis=1) * others.sum(axis=1)
-        better = (members * below).sum(axis=1)
-        areas = np.full(self.classes, np.nan)
-        np.divide(better, pairs, out=areas, where=pairs > 0)
-        return areas
-
-    @property
-    def area(self) -> float:
-        """The mean area under the curve; NaN if there is none."""
-        areas = self.areas()
-        areas = areas[~np.isnan(areas)]
-        return float(areas.mean()) if len(areas) else math.nan
-
     def arrays(self) -> dict[str, Floats]:
-        return {name: getattr(self, name).copy() for name in ("confusion", "reliability", "odds")}
+        return {name: getattr(self, name).copy() for name in ("confusion", "reliability")}
 
     @classmethod
     def restore(cls, state: Mapping[str, Floats]) -> LabelScores:
         """What `arrays` returned, checked."""
-        labels = len(state["odds"])
-        shapes: Shapes = {
-            "confusion": (labels + 1, labels + 1),
-            "reliability": (3, STEPS),
-            "odds": (range(MOST_LABELS + 1), 2, ODDS_STEPS),
-        }
+        labels = max(len(state["confusion"]), 1)
+        shapes: Shapes = {"confusion": (labels, labels), "reliability": (3, STEPS)}
         scores = cls()
         for name, counts in checked_arrays(state, shapes, "the scores of its labels").items():
             are_counts = np.isfinite(counts).all() and (counts >= 0).all()

@@ -31,7 +31,7 @@ from ..learners import Norma
 from ..utils.validation import Floats
 from . import Saved
 from .encoder import Batch, Targets
-from .history import DRAWN_TARGETS, EARLY, FIELDS, FunctionCurves, History
+from .history import FIELDS, History
 from .options import OTHER, PROBABILITY, RunOptions, forecast_columns
 from .scores import RowScores, probability_of, score_labels, score_numbers
 from .state_folder import require, saved_count
@@ -79,7 +79,7 @@ class Session:
         self._engine = engine
         self._no_forecasts: Row = (None,) * len(forecast_columns(options))
         """Empty cells, for a row after which nothing was learned."""
-        self._snapshot_due = self._noted_unnamed = False
+        self._noted_unnamed = False
         self._last_target: Targets = (None,) * self._outputs
         """Of each target the last one that was known; with a delay, that was learned."""
         self._pending: list[tuple[EncodedRows, Targets | None]] = []
@@ -87,11 +87,6 @@ class Session:
         if self._outputs > 1:
             self.bank.name_targets(options.targets)
         self.bank.expect_delay(options.delay)
-
-    @property
-    def history(self) -> History | None:
-        """The history of the predictions of the first target, once there is one."""
-        return self.histories[0] if self.histories else None
 
     def set_columns(self, columns: Sequence[tuple[str, str]]) -> None:
         """Tell the bank the names and kinds of its columns; a resumed bank must have the same."""
@@ -111,11 +106,6 @@ class Session:
         named = [*(options.labels or first), *([] if options.rare is None else [options.rare])]
         named = [label for label in dict.fromkeys(named) if label != OTHER]
         self.named_labels = named if options.labels else named[: options.max_classes or MAX_CLASSES]
-
-    @property
-    def max_batch(self) -> int:
-        """How many rows may be learned at once: none beyond the next snapshot."""
-        return EARLY[0] if self.history is None else self.history.until_snapshot
 
     def refused(self, targets: Sequence[Targets | None]) -> list[RefusedLabel]:
         """Which rows of a batch the model would refuse to learn, by their targets; changes nothing.
@@ -148,9 +138,6 @@ class Session:
             predictions = [(*self._predict_only(rows, keys), *self._no_forecasts)]
         else:
             predictions = self._run_batch(rows, [t for t in targets if t is not None], keys)
-        if self.history is not None:
-            self.history.seen.add(batch.X[:, :numbers], times)
-        self._take_snapshots()
         return predictions
 
     def _run_batch(self, rows: EncodedRows, targets: list[Targets], keys: Floats) -> list[Row]:
@@ -281,7 +268,6 @@ class Session:
         """
         if not self.histories:
             self.histories = [History(trace.weights.shape[-1]) for _ in range(self._outputs)]
-            self._share_inputs()
         # For each row the last known targets before it; with a delay those that were learned.
         baseline = [self._last_target] * len(targets)
         if not self.options.delay:
@@ -300,7 +286,6 @@ class Session:
             history.add(totals, extremes, of_target.weights, losses)
             scored = totals[:, 1] > 0
             history.categories.add(keys[scored, 2:], totals[scored, 2:4])
-        self._snapshot_due = self.histories[0].due(self.histories[0].rows)
         if self._labels:
             rows = self._label_cells(trace.probabilities, targets)
         else:
@@ -334,25 +319,10 @@ class Session:
                 losses = of_target.totals[:, 8 if self._labels else 2]
                 history.worst.add_worst(np.column_stack([losses, keys[:, 0], rows]))
 
-    def _take_snapshots(self) -> None:
-        if not self._snapshot_due:
-            return
-        self._snapshot_due = False
-        for k, history in enumerate(self.histories[:DRAWN_TARGETS]):
-            curves = FunctionCurves(self.options, self.bank, k)
-            snapshot = curves.snapshot(history, recorded=True)
-            if snapshot is not None:
-                history.add_snapshot(snapshot)
-
     def _numbers(self) -> int:
         """How many columns are numbers."""
         columns = [] if self.bank.encoder is None else self.bank.encoder.columns
         return sum(kind == NUMBER for _, kind in columns)
-
-    def _share_inputs(self) -> None:
-        """The ranges of inputs are the same for all targets."""
-        for history in self.histories[1:]:
-            history.seen = self.histories[0].seen
 
     # --- in the checkpoint ------------------------------------------------------------------------
 
@@ -419,20 +389,14 @@ class Session:
     def _restore_histories(self, facts: Saved, state: Mapping[str, Floats]) -> None:
         saved = [facts["history"], *(facts["histories"] if self._outputs > 1 else ())]
         require(len(saved) == self._outputs, "it has not one history for each target.")
-        drawn = len(FunctionCurves(self.options, self.bank).recorded)
         for k, of_target in enumerate(saved):
             arrays = under(f"history{k or ''}/", state)
             history = History.restore(of_target, arrays, len(self.bank.names))
-            require(
-                all(len(snapshot.values) == drawn for snapshot in history.snapshots)
-                and len(history.seen.ranges) in (0, self._numbers())
-                and history.labels.classes <= len(self.bank.classes),
-                "its history belongs to another model.",
-            )
+            fits = history.labels.classes <= len(self.bank.classes)
+            require(fits, "its history belongs to another model.")
             self.histories.append(history)
         lengths = {(history.rows, history.stride) for history in self.histories}
         require(len(lengths) == 1, "the histories of its targets have different lengths.")
-        self._share_inputs()
 
     def _to_json(self, targets: Targets | None) -> object:
         """The only target of a row, or a list of several."""

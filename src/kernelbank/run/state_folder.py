@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import operator
 import os
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ import numpy as np
 from ..auto.loading import RUN
 from ..errors import FileRefused, RunRefused
 from ..io import checkpoint
-from ..io.files import cannot_lock, check_regular, fsync_folder, named_os_errors, open_regular
+from ..io.files import check_regular, fsync_folder, lock, named_os_errors, open_regular
 from ..utils.validation import Floats
 from . import Saved
 
@@ -41,22 +40,22 @@ class CheckpointDir:
         except OSError as error:
             raise RunRefused(f"{folder} cannot be written to: {error.strerror}.") from None
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = os.pread(self._lock, 100, 0).decode(errors="replace").strip() or "unknown"
+            lock(self._lock, self.folder / LOCK, self._taken)
+        except RunRefused:
             os.close(self._lock)
-            raise RunRefused(
-                f"{folder} is in use by another process ({owner}). Wait for it, stop it, or use "
-                "another --state."
-            ) from None
-        except OSError as error:
-            os.close(self._lock)
-            raise cannot_lock(self.folder / LOCK, error) from None
+            raise
         # The process id, for the message above. The lock holds without it, so errors are ignored.
         with suppress(OSError):
             os.ftruncate(self._lock, 0)
             os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
         self._remove_temporary_files()
+
+    def _taken(self) -> str:
+        owner = os.pread(self._lock, 100, 0).decode(errors="replace").strip() or "unknown"
+        return (
+            f"{self.folder} is in use by another process ({owner}). Wait for it, stop it, or use "
+            "another --state."
+        )
 
     @property
     def path(self) -> Path:

@@ -20,10 +20,10 @@ from ..auto.status import Change
 from ..errors import FileRefused, RunRefused
 from ..io.checkpoint import damage_text
 from . import Saved
-from .history import FunctionCurves, History
+from .history import History
 from .options import RunOptions
 from .runner import RejectedRows, check_times
-from .scores import TOTALS, LabelScore
+from .scores import LabelScore
 from .session import Session
 from .state_folder import STATE, read_checkpoint, saved_count
 
@@ -79,8 +79,6 @@ class Scores(NamedTuple):
     """Share of the targets inside their intervals."""
     log_loss: float
     """The mean log loss of the probabilities."""
-    area_under_curve: float
-    """The mean over the labels."""
 
 
 @dataclass(frozen=True)
@@ -187,10 +185,10 @@ class RunStatus:
         return self.session.bank
 
     @property
-    def history(self) -> History | None:
-        """The history of the target's predictions, once there is one."""
+    def history(self) -> History:
+        """The history of the target's predictions, empty before there is one."""
         histories = self.session.histories
-        return histories[self.output] if histories else None
+        return histories[self.output] if histories else History(0)
 
     @property
     def categories(self) -> Sequence[tuple[str, str]]:
@@ -206,11 +204,6 @@ class RunStatus:
     def is_classification(self) -> bool:
         """Whether errors are error rates."""
         return self.options.task == "classification"
-
-    @property
-    def curves(self) -> FunctionCurves:
-        """The model's function along its inputs."""
-        return FunctionCurves(self.options, self.bank, self.output)
 
     @property
     def change_groups(self) -> list[ChangeGroup]:
@@ -250,9 +243,8 @@ class RunStatus:
         """How good the predictions were."""
         totals, labels = self._totals, self.is_classification
         means = {name: total / self.scored for name, total in totals.items() if self.scored}
-        area = math.nan if self.history is None else self.history.labels.area
         best, losses = "", math.nan
-        if self.history is not None and self.scored:
+        if self.scored:
             of_slots = self.history.losses.sum(axis=0)
             slot = int(np.argmin(of_slots))
             best, losses = self.bank.names[slot], float(of_slots[slot])
@@ -264,13 +256,12 @@ class RunStatus:
             mean_absolute_error=math.nan if labels else means.get("absolute_error", math.nan),
             coverage=math.nan if labels else means.get("covered", math.nan),
             log_loss=means.get("log_loss", math.nan) if labels else math.nan,
-            area_under_curve=area,
         )
 
     @property
     def label_scores(self) -> dict[str, LabelScore]:
         """How well each label is found; empty for regression."""
-        scores = [] if self.history is None else self.history.labels.of_each()
+        scores = self.history.labels.of_each()
         return dict(zip(map(str, self.bank.classes), scores, strict=False))
 
     @property
@@ -283,7 +274,7 @@ class RunStatus:
     @cached_property
     def largest_weights(self) -> list[tuple[str, float]]:
         """The slots with the largest weights now, and these weights."""
-        if self.history is None or not self.scored:
+        if not self.scored:
             return []
         weights = self.history.weights[-1]
         order = np.argsort(-weights, kind="stable")[:_LARGEST_WEIGHTS].tolist()
@@ -292,8 +283,6 @@ class RunStatus:
 
     @cached_property
     def _totals(self) -> dict[str, float]:
-        if self.history is None:
-            return dict.fromkeys(TOTALS, 0.0)
         return {name: float(values.sum()) for name, values in self.history.totals.items()}
 
     def error_of(self, loss: float, scored: float) -> float:
@@ -346,7 +335,7 @@ class ChangeGroup(NamedTuple):
 
 
 def change_groups(
-    signals: Sequence[tuple[int, str, str]], rows: int, history: History | None
+    signals: Sequence[tuple[int, str, str]], rows: int, history: History
 ) -> list[ChangeGroup]:
     """Groups of signals (row, kind, subject), which are in the order of their rows.
 
@@ -360,10 +349,8 @@ def change_groups(
         ends, counts = groups[-1]
         ends[1] = row
         counts[what, subject] += 1
-    ends_of_points, losses = np.zeros(1), np.zeros(1)
-    if history is not None:
-        ends_of_points = np.r_[0.0, np.cumsum(history.totals["rows"])]
-        losses = np.r_[0.0, np.cumsum(history.totals["loss"])]
+    ends_of_points = np.r_[0.0, np.cumsum(history.totals["rows"])]
+    losses = np.r_[0.0, np.cumsum(history.totals["loss"])]
 
     def summed(row: int) -> float:
         return float(np.interp(row, ends_of_points, losses))
@@ -380,57 +367,3 @@ def change_groups(
         ChangeGroup(first, last, [(*kind, n) for kind, n in counts.items()], cost(first))
         for (first, last), counts in groups
     ]
-
-
-DAY = 86_400.0
-PERIODS = {
-    "24 hours": DAY,
-    "7 days": 7 * DAY,
-    "30 days": 30 * DAY,
-    "365 days": 365 * DAY,
-    "hour": DAY / 24,
-}
-"""Seconds of the periods that a sentence may be about, the most natural one first."""
-
-LEAST_ROWS = 20
-"""Fewer scored rows do not tell how good a model is."""
-
-LEAST_SHARE = 0.8
-"""The points of the history must fill at least this share of a period, to stand for it."""
-
-LATEST = 100
-"""Without a time, the last tenth of the rows, but at least so many."""
-
-MEANS = ("loss", "baseline_loss", "absolute_error", "baseline_absolute_error")
-
-
-def recent_errors(history: History) -> dict[str, object] | None:
-    """The mean errors over a natural last period, or over the last rows; None if there are too few.
-
-    The period is "24 hours" or the like, None where there is no time or the run is too short.
-    """
-    totals = history.totals
-    if totals["scored"].sum() < LEAST_ROWS:
-        return None
-    low, high = history.extremes["time_low"], history.extremes["time_high"]
-    if np.isfinite(low).all() and np.isfinite(high).all() and (np.diff(high) >= 0).all():
-        for period, seconds in PERIODS.items():
-            start = high[-1] - seconds
-            after = np.flatnonzero(low > start)
-            if low[0] > start or not len(after):
-                continue
-            first = int(after[0])  # the points from there on must be most of the period
-            is_covered = high[-1] - low[first] >= LEAST_SHARE * seconds
-            if is_covered and totals["scored"][first:].sum() >= LEAST_ROWS:
-                return {"period": period, "whole": False, **_sums(history, first)}
-    wanted = max(LATEST, history.rows // 10)
-    counted = np.cumsum(totals["rows"][::-1])
-    first = max(0, history.points - 1 - int(np.searchsorted(counted, wanted)))
-    return {"period": None, "whole": first == 0, **_sums(history, first)}
-
-
-def _sums(history: History, first: int) -> dict[str, object]:
-    """The means over all points from the first one on."""
-    totals = {name: float(values[first:].sum()) for name, values in history.totals.items()}
-    means = {name: totals[name] / totals["scored"] if totals["scored"] else None for name in MEANS}
-    return {"rows": int(totals["rows"]), **means}

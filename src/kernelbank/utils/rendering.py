@@ -6,7 +6,6 @@ nothing that a terminal would obey, and nothing that a browser would run.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -26,8 +25,6 @@ Pairs = tuple[tuple[str, str], ...]
 Bars = Sequence[tuple[str, float]]
 
 CELLS = 20  # length of the longest bar in a terminal, in characters
-EIGHTHS = " ▏▎▍▌▋▊▉█"
-NEGATIVE = "░"
 
 
 def render_text(
@@ -42,8 +39,8 @@ def render_text(
     Bank
       loss  0.1
       weights
-        0.800 ████████████████████ a
-        0.200 █████                b
+        0.800 #################### a
+        0.200 #####                b
     """
     lines = [one_line(title)]
     width = max((len(label) for label, _ in facts), default=0)
@@ -53,7 +50,8 @@ def render_text(
     values = [number(value) for _, value in bars]
     width = max(map(len, values), default=0)
     for (name, value), shown, length in zip(bars, values, _lengths(bars), strict=True):
-        bar = _bar(length, negative=value < 0)
+        # Little is still visible. In ASCII: in an old code page, printing blocks raises.
+        bar = ("-" if value < 0 else "#") * max(round(length * CELLS), int(length > 0))
         lines.append(f"    {shown:>{width}} {bar:<{CELLS}} {one_line(name)}")
     if rest:
         lines.append(f"    {one_line(rest)}")
@@ -88,27 +86,6 @@ def one_line(text: str) -> str:
 def shortened(text: str, most: int) -> str:
     """The text, or its beginning if it has more than `most` characters."""
     return text if len(text) <= most else text[: most - 3] + "..."
-
-
-def _bar(length: float, *, negative: bool) -> str:
-    eighths = round(length * CELLS * 8)
-    if length > 0:
-        eighths = max(eighths, 1)  # little is still visible
-    whole, part = divmod(eighths, 8)
-    if not _shows_blocks():
-        return ("-" if negative else "#") * (whole + (part > 0))
-    if negative:
-        return NEGATIVE * (whole + (part > 0))
-    return EIGHTHS[8] * whole + (EIGHTHS[part] if part else "")
-
-
-def _shows_blocks() -> bool:
-    """Whether the output can encode block characters; in an old code page, printing raises."""
-    try:
-        (EIGHTHS + NEGATIVE).encode(getattr(sys.stdout, "encoding", None) or "utf-8")
-    except (UnicodeError, LookupError):
-        return False
-    return True
 
 
 def frame(

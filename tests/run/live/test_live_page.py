@@ -1,4 +1,4 @@
-"""Who may see the live page, the events that follow it, and `kernelbank run --live`."""
+"""Who may see the live page, the reports that follow it, and `kernelbank run --live`."""
 
 import asyncio
 import json
@@ -21,7 +21,7 @@ import kernelbank
 from kernelbank.errors import InvalidArgument, KernelBankWarning, RunRefused
 from kernelbank.run.live import page as live_page
 from kernelbank.run.live.page import LivePage
-from kernelbank.run.live.server import Limits, VersionedParts
+from kernelbank.run.live.server import Limits, NewestReport
 from support.live_viewers import (
     LiveCommand,
     Viewer,
@@ -41,7 +41,7 @@ SECRET = "the rows of this run"
 @pytest.fixture(scope="module")
 def page():
     with LivePage(limits=Limits(poll_interval=0.02)) as page:
-        page.publish({"run": json.dumps({"title": SECRET}), "status": '{"rows": 1}'})
+        page.publish(json.dumps({"run": {"title": SECRET}, "status": {"rows": 1}}))
         wait_until(lambda: SECRET.encode() in request(page.address)[2])
         yield page
 
@@ -82,9 +82,9 @@ def test_page_with_token_is_served_with_protective_headers(page, method):
 def test_path_without_the_exact_token_is_refused_and_reveals_nothing(page):
     token = token_of(page)
     assert len(token) == 32
-    wrong = ["/", "/events", "//", f"/{token}x", f"/{token}x/", f"/{token[:-1]}/", f"/?{token}"]
-    wrong += [f"/{token[:-1]}/events", f"/{token.swapcase()}/", f"/x/{token}/", f"/{token}/docs"]
-    wrong += [f"/{token}/events/", f"/{token}/../{token}/", "/openapi.json", "/%FF%00/"]
+    wrong = ["/", "/report", "//", f"/{token}x", f"/{token}x/", f"/{token[:-1]}/", f"/?{token}"]
+    wrong += [f"/{token[:-1]}/report", f"/{token.swapcase()}/", f"/x/{token}/", f"/{token}/docs"]
+    wrong += [f"/{token}/report/", f"/{token}/../{token}/", "/openapi.json", "/%FF%00/"]
     for path in wrong:
         status, headers, body = request(page.address, path)
         assert status == 403, path
@@ -106,7 +106,7 @@ def test_address_without_its_last_slash_leads_to_the_page(page):
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "BREW"])
 def test_method_that_could_write_is_refused(page, method):
-    for path in (None, "/", "/events", f"/{token_of(page)}/events"):
+    for path in (None, "/", "/report", f"/{token_of(page)}/report"):
         status, headers, body = request(page.address, path, method)
         assert status == 405
         assert headers["allow"] == "GET, HEAD"
@@ -166,42 +166,41 @@ def test_folder_and_files_can_be_read_by_their_owner_only(page):
     assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
 
 
-# --- The events of a live page: what changed since the version that a viewer has ---
+# --- The reports of a live page: the next one, when it comes ---
 
 
-def test_events_hold_changed_and_removed_parts_only(fresh_page):
-    fresh_page.publish({"a": "1", "b": '{"c":\r\n [2]}', "d/7": "7"})
-    with closing(Viewer(fresh_page.address)) as viewer:
-        assert viewer.response.headers["content-type"] == "text/event-stream; charset=utf-8"
-        assert viewer.response.headers["cache-control"] == "no-store"
-        found = viewer.follow_until(lambda parts: "a" in parts)
-        assert found == {"a": 1, "b": {"c": [2]}, "d/7": 7}
-        first = viewer.version
-        fresh_page.publish({"a": "1", "b": "3"})
-        viewer.follow_until(lambda parts: parts["b"] == 3)
-        assert viewer.messages[-1] == {"b": 3, "d/7": None}
-        second = viewer.version
-        fresh_page.publish({"a": "1", "b": "3", "d/7": "7"})
-        viewer.follow_until(lambda parts: "d/7" in parts)
-        assert viewer.messages[-1] == {"d/7": 7}
-        with closing(
-            Viewer(fresh_page.address)
-        ) as late:  # nothing that was removed, everything else
-            assert late.follow_until(bool) == viewer.parts
-        for header in ({}, {"Last_Event_ID": str(second)}):
-            with closing(Viewer(fresh_page.address, f"after={first}", **header)) as back:
-                back.read_event()
-                assert set(back.messages[0]) == ({"d/7"} if header else {"b", "d/7"})
-        for nonsense in ("after=-1", "after=x", "after=99999", "after=", "", "after=" + "9" * 4000):
-            with closing(Viewer(fresh_page.address, nonsense, Last_Event_ID="\u00b2")) as odd:
-                assert odd.follow_until(bool) == viewer.parts
+def test_report_that_a_viewer_has_is_not_sent_again():
+    with LivePage(limits=Limits(poll_interval=0.02, longest_wait=0.1)) as page:
+        page.publish('{"a": 1}')
+        viewer = Viewer(page.address)
+        assert viewer.follow_until(bool) == {"a": 1}
+        assert viewer.ask() == 304
+        path = f"{urlsplit(page.address).path}report"
+        for nonsense in ("", '"99999"', "x" * 4000, "\u00b2"):
+            status, headers, body = request(page.address, path, If_None_Match=nonsense)
+            assert (status, body) == (200, b'{"a": 1}')
+            assert headers["content-type"] == "application/json"
+            assert headers["cache-control"] == "no-store"
+        assert request(page.address, path, "HEAD", If_None_Match=viewer.tag)[0] == 304
 
 
-def test_texts_with_line_breaks_and_broken_characters_stay_one_event(fresh_page):
-    fresh_page.publish({"a": json.dumps("</script>\n\u2028\u00e9"), "b": '"\ud800"', 'c"\n': "3"})
-    with closing(Viewer(fresh_page.address)) as viewer:
-        found = viewer.follow_until(bool)
-        assert found == {"a": "</script>\n\u2028\u00e9", "b": "?", 'c"\n': 3}
+def test_response_comes_when_there_is_a_newer_report(fresh_page):
+    fresh_page.publish('{"a": 1}')
+    viewer = Viewer(fresh_page.address)
+    viewer.follow_until(bool)
+    asking = threading.Thread(target=viewer.ask)
+    asking.start()
+    asking.join(0.3)
+    assert asking.is_alive()
+    fresh_page.publish('{"a": 2}')
+    asking.join(20)
+    assert viewer.report == {"a": 2}
+
+
+def test_broken_characters_of_the_data_reach_the_viewer_as_question_marks(fresh_page):
+    fresh_page.publish('{"a": "</script>\\n\u2028\u00e9", "b": "\ud800"}')
+    report = Viewer(fresh_page.address).follow_until(bool)
+    assert report == {"a": "</script>\n\u2028\u00e9", "b": "?"}
 
 
 # --- `kernelbank run --live`: the page of a running run ---
@@ -239,26 +238,25 @@ def pid(fresh_page):
 # --- the run ends ---------------------------------------------------------------------------------
 
 
-def test_end_reaches_viewers_after_the_last_parts_and_leaves_nothing(temporary_folder):
+def test_end_reaches_viewers_after_the_last_report_and_leaves_nothing(temporary_folder):
     before = open_files(), threading.active_count()
     fresh_page = LivePage()
-    with closing(Viewer(fresh_page.address)) as viewer, closing(Viewer(fresh_page.address)) as idle:
-        fresh_page.publish({"status": "1", "big": json.dumps("x" * 2_000_000)})
-        readers = [
-            threading.Thread(target=lambda one=one: one.follow_until(lambda _: one.ended))
-            for one in (viewer, idle)
-        ]
-        for reader in readers:
-            reader.start()
-        fresh_page.end()
-        for reader in readers:
-            reader.join()
-        assert viewer.ended
-        assert viewer.parts["status"] == idle.parts["status"] == 1
-        assert not viewer.read_event()
+    viewers = [Viewer(fresh_page.address) for _ in range(2)]
+    readers = [
+        threading.Thread(target=viewer.follow_until, args=[lambda report: "big" in report])
+        for viewer in viewers
+    ]
+    for reader in readers:
+        reader.start()
+    fresh_page.publish('{"status": 1}')
+    fresh_page.publish(json.dumps({"status": 2, "big": "x" * 2_000_000}))
+    fresh_page.end()
+    for reader in readers:
+        reader.join()
+    assert [viewer.report["status"] for viewer in viewers] == [2, 2]
     assert fresh_page._process.returncode == 0
     assert not is_alive(pid(fresh_page))
-    fresh_page.publish({"status": "2"})
+    fresh_page.publish("{}")
     fresh_page.end()
     fresh_page.close()
     assert (open_files(), threading.active_count()) == before
@@ -269,7 +267,7 @@ def test_end_with_a_stopped_server_waits_for_a_limited_time(monkeypatch, tempora
     monkeypatch.setattr(live_page, "_END_TIMEOUT", 0.5)
     fresh_page = LivePage()
     os.kill(pid(fresh_page), signal.SIGSTOP)
-    fresh_page.publish({"big": json.dumps("x" * 300_000)})
+    fresh_page.publish(json.dumps("x" * 300_000))
     fresh_page.end()
     assert not is_alive(pid(fresh_page))
     assert list(temporary_folder.iterdir()) == []
@@ -280,7 +278,7 @@ import os, sys, time
 {start}
 from kernelbank.run.live.page import LivePage
 page = LivePage()
-page.publish({{"status": "1"}})
+page.publish('{{"status": 1}}')
 print(page._process.pid, page.address, flush=True)
 {end}
 """
@@ -320,19 +318,19 @@ def test_server_of_a_run_that_ends_without_end_ends_and_removes_the_folder(tmp_p
 
 @pytest.mark.parametrize("reason", ["its server ended", "its folder .* cannot be"])
 def test_page_that_has_gone_gives_one_warning_and_the_run_goes_on(fresh_page, reason):
-    fresh_page.publish({"status": "1"})
+    fresh_page.publish('{"status": 1}')
     if "server" in reason:
         os.kill(pid(fresh_page), signal.SIGKILL)
         assert wait_until(lambda: fresh_page._process.poll() is not None)
     else:
         shutil.rmtree(fresh_page._folder)
     with pytest.warns(KernelBankWarning, match=f"live page has gone: {reason}"):
-        fresh_page.publish({"status": "2"})
+        fresh_page.publish('{"status": 2}')
     assert not is_alive(pid(fresh_page))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for row in range(100):
-            fresh_page.publish({"status": str(row), "big": "x" * 1_000_000})
+            fresh_page.publish(json.dumps([row, "x" * 1_000_000]))
         fresh_page.end()
 
 
@@ -351,24 +349,10 @@ def test_taken_port_is_refused(temporary_folder):
     assert list(temporary_folder.iterdir()) == []
 
 
-def test_host_or_port_that_is_not_of_this_machine_is_refused():
-    with pytest.raises(RunRefused, match=r"cannot listen on port 0 of 192\.0\.2\.1: .* Give an"):
-        LivePage("192.0.2.1")
-    with pytest.raises(RunRefused, match="cannot listen on port 0 of nowhere"):
-        LivePage("nowhere.invalid")
+def test_port_that_is_none_is_refused():
     for port in (-1, 65_536, 1.5, "80", True):
         with pytest.raises(InvalidArgument, match="'port' of LivePage must be a whole number"):
             LivePage(port=port)
-    with pytest.raises(InvalidArgument, match="'host' of LivePage"):
-        LivePage("")
-
-
-def test_page_on_all_addresses_accepts_any_host_name_with_the_token():
-    with LivePage("0.0.0.0") as fresh_page:
-        assert "0.0.0.0" not in fresh_page.address
-        here = f"http://127.0.0.1:{fresh_page.port}{urlsplit(fresh_page.address).path}"
-        assert request(here)[0] == request(here, Host="some.name")[0] == 200
-        assert request(here, "/")[0] == 403
 
 
 def test_server_that_cannot_start_is_refused(monkeypatch, temporary_folder):
@@ -382,41 +366,31 @@ def test_server_that_cannot_start_is_refused(monkeypatch, temporary_folder):
     assert list(temporary_folder.iterdir()) == []
 
 
-# --- reports in a folder: a reader sees whole versions, and little is left behind ---
+# --- reports in a folder: a reader sees whole ones, and little is left behind ---
 
 
-def read_with(folder, use):
-    """What `use` returns for a reader of the folder."""
-
-    async def read():
-        return use(VersionedParts(folder))
-
-    return asyncio.run(read())
-
-
-def test_reader_during_fast_writing_sees_whole_versions_only(fresh_page):
-    """All parts of a version have the same text; the reader never sees two."""
+def test_reader_during_fast_writing_sees_whole_reports_only(fresh_page):
     done = threading.Event()
 
     def write():
         for number in range(400):
-            fresh_page.publish({f"part/{k}": str(number) for k in range(8)})
+            fresh_page.publish(json.dumps([number] * 1000))
             assert len(list(fresh_page._folder.iterdir())) <= 3
         done.set()
 
-    def read(parts):
-        seen = set()
+    async def read():
+        report, seen = NewestReport(fresh_page._folder), set()
         while not done.is_set():
-            parts.refresh()
-            texts = set(parts.texts().values())
-            assert len(texts) <= 1
-            seen |= texts
-        parts.refresh()
-        return seen, set(parts.texts().values())
+            report.refresh()
+            numbers = set(json.loads(report.text))
+            assert len(numbers) <= 1
+            seen |= numbers
+        report.refresh()
+        return seen, set(json.loads(report.text))
 
     thread = threading.Thread(target=write)
     thread.start()
-    seen, last = read_with(fresh_page._folder, read)
+    seen, last = asyncio.run(read())
     thread.join()
-    assert last == {"399"}
+    assert last == {399}
     assert seen

@@ -1,6 +1,7 @@
 """The page of runs, on screens and phones, by mouse and by keys: it shows what the report holds."""
 
 import csv
+import json
 import math
 import os
 import re
@@ -14,7 +15,6 @@ from support.browser import (
     CHARTS,
     DARK_MODEL,
     LIGHT_MODEL,
-    as_parts,
     column,
     count_colours,
     count_pixels,
@@ -37,7 +37,7 @@ BACKGROUND = "getComputedStyle(document.body).backgroundColor"
 @pytest.mark.parametrize("kind", ["numbers", "labels", "targets"])
 def test_page_of_every_kind_is_drawn_and_fits_its_screen(show, kind, width):
     report = sample_report(kind)
-    report["run"]["slots"][12], report["run"]["inputs"][0]["name"] = "w" * 300, "v" * 200
+    report["run"]["slots"][12], report["run"]["inputs"][0] = "w" * 300, "v" * 200
     report["run"]["title"] = "t" * 150
     report["bad_rows"]["examples"][0]["value"] = "x" * 500
     shown = show(report, width=width, height=740, color_scheme="light")
@@ -76,7 +76,7 @@ def test_all_controls_are_reached_by_keys_with_a_visible_focus(show):
     for _ in range(60):
         shown.page.keyboard.press("Tab")
         reached.append(shown.page.evaluate(FOCUSED))
-    controls = {"theme", "curves-input", "curves-slider", *(f"{chart}-chart" for chart in CHARTS)}
+    controls = {"theme", "curves-input", *(f"{chart}-chart" for chart in CHARTS)}
     assert controls <= set(reached)
     assert not [name for name in reached if "ring" in name]
 
@@ -177,20 +177,14 @@ def test_axes_and_readouts_are_in_time(show):
     assert "30 Jan 2024, 03:00" in readout(shown, "recent")
 
 
-def test_curves_are_those_of_the_chosen_row_and_input(show):
+def test_curves_are_those_of_the_chosen_input(show):
     report = sample_report()
     shown = show(report)
-    slider = shown.page.locator("#curves-slider")
-    slider.focus()
-    shown.page.keyboard.press("ArrowLeft")
-    assert shown.text("#curves-row") == "512"
-    line = report["curves/512"]["lines"][0]
+    line = report["curves"][0]
     assert f"prediction {line['prediction'][12]:.4g}" in readout(shown, "curves")
-    shown.page.keyboard.press("End")
-    shown.page.locator("#curves-input").select_option(label="site")
+    shown.page.locator("#curves-input").select_option(label="sun")
     press(shown, "curves", "End")
-    (line,) = (one for one in report["curves/now"]["lines"] if one["input"] == 5)
-    assert f"site is hill prediction {line['prediction'][2]:.4g}" in readout(shown, "curves")
+    assert f"prediction {report['curves'][1]['prediction'][-1]:.4g}" in readout(shown, "curves")
 
 
 def test_data_of_a_chart_are_downloaded_as_csv(show):
@@ -214,7 +208,7 @@ def test_data_of_a_chart_are_downloaded_as_csv(show):
 
 def test_one_far_value_does_not_set_an_axis(show):
     far, usual = sample_report(), sample_report()
-    far["points/0"]["target_low"][20] = far["recent"]["target"][50] = -99_999.0
+    far["points"]["target_low"][20] = far["recent"]["target"][50] = -99_999.0
     far, usual = show(far, color_scheme="light"), show(usual, color_scheme="light")
     for chart, what in (("recent", "row"), ("targets", "segment")):
         drawn = [count_pixels(shown, chart, LIGHT_MODEL, 90) for shown in (far, usual)]
@@ -251,15 +245,15 @@ def test_empty_page_waits_and_then_draws_what_comes(show_live):
     assert shown.page.locator("section .empty:visible").count() == 11
     report = sample_report()
     report["status"]["phase"] = "running"
-    live.publish(as_parts(report))
+    live.publish(json.dumps(report))
     shown.wait_until(lambda: shown.text("#title") == "load from sensors.csv")
     assert shown.text("#state-text") == "running"
     for chart in CHARTS:
         assert count_colours(shown, chart) > 5, chart
-    live.publish(as_parts({"run": report["run"]}))
+    live.publish(json.dumps({"run": report["run"]}))
     shown.wait_until(lambda: shown.text("#summary") == "Waiting for the first rows.")
     report["status"]["phase"] = "ended"
-    live.publish(as_parts(report))
+    live.publish(json.dumps(report))
     live.end()
     shown.wait_until(lambda: shown.text("#state-text") == "ended")
     shown.page.wait_for_timeout(300)
@@ -268,22 +262,21 @@ def test_empty_page_waits_and_then_draws_what_comes(show_live):
 
 def test_choices_of_the_viewer_survive_later_points(show_live):
     later, first = sample_report(), sample_report()
-    del first["points/10"]
-    first["curves/now"] = {**first.pop("curves/512"), "row": 640}
+    points = {name: column(first, name) for name in first["points"] if name != "stride"}
+    first["points"] = {name: figures[:320] for name, figures in points.items()}
     live, shown = show_live(first)
     page = shown.page
     page.locator("input[value=segment]").check()
     page.locator("#curves-input").select_option(index=1)
-    page.locator("#curves-slider").focus()
-    page.keyboard.press("Home")
     page.locator("#theme").click()
-    chosen = (shown.text("#curves-row"), page.evaluate(BACKGROUND))
+    chosen = page.evaluate(BACKGROUND)
     press(shown, "weights", "Home", "PageDown", "PageDown", "ArrowRight", "ArrowDown")
     rows = readout(shown, "weights").split(",")[0]
     slot = shown.text("#weights-chart-readout .slot-name")
-    live.publish(as_parts(later))
-    shown.wait_until(lambda: page.locator("#curves-slider").get_attribute("max") == "4")
-    assert (shown.text("#curves-row"), page.evaluate(BACKGROUND)) == chosen
+    later["status"]["rows"] = 12_345
+    live.publish(json.dumps(later))
+    shown.wait_until(lambda: tile(shown, "rows") == 12_345)
+    assert page.evaluate(BACKGROUND) == chosen
     assert page.locator("#curves-input").evaluate("s => s.selectedIndex") == 1
     assert page.locator("input[value=segment]").is_checked()
     assert readout(shown, "weights").split(",")[0] == rows

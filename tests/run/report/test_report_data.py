@@ -1,14 +1,13 @@
 """The data of a report: they are those of the model, in few and stable parts."""
 
 import json
-import re
 
 import numpy as np
 import pytest
 
 import kernelbank as kb
-from kernelbank.run.history import DRAWN, EARLY, EXTREMES, MOST_INPUTS, SNAPSHOTS, TOTALS, History
-from kernelbank.run.report.data import POINTS_PER_PART, ReportData, slot_terms
+from kernelbank.run.history import EXTREMES, TOTALS, History
+from kernelbank.run.report.data import MOST_INPUTS, report_text
 from kernelbank.run.status import RunStatus, change_groups
 from support.run_command import make_rows, read_csv, succeed, write_csv
 
@@ -17,20 +16,12 @@ X, Y = make_rows(ROWS)
 
 
 def report_of(folder):
-    """The decoded parts of a run's state."""
-    return decoded(ReportData().parts(RunStatus.of_state(folder)))
+    """The report of a run's state."""
+    return report(RunStatus.of_state(folder))
 
 
-def decoded(parts):
-    return {name: json.loads(text, parse_constant=pytest.fail) for name, text in parts.items()}
-
-
-def joined(parts, name):
-    """A figure of all points."""
-    found = [
-        parts[f"points/{k}"][name] for k in range(-(-parts["status"]["points"] // POINTS_PER_PART))
-    ]
-    return [value for some in found for value in some]
+def report(status):
+    return json.loads(report_text(status), parse_constant=pytest.fail)
 
 
 def near(shown, wanted, digits):
@@ -58,7 +49,7 @@ def test_points_of_a_regression_are_those_of_the_model(state):
     cuts = np.arange(stride, ROWS, stride)
     assert parts["status"]["rows"] == ROWS
     assert stride == 2
-    assert joined(parts, "rows") == [len(part) for part in np.split(Y, cuts)]
+    assert parts["points"]["rows"] == [len(part) for part in np.split(Y, cuts)]
     errors = (trace.predictions - Y) ** 2
     before = (np.concatenate([Y[:1], Y[:-1]]) - Y) ** 2
     slots = (trace.slot_predictions - Y[:, None]) ** 2
@@ -73,7 +64,7 @@ def test_points_of_a_regression_are_those_of_the_model(state):
         ("width", width, 7),
         ("losses", slots, 5),
     ):
-        assert near(joined(parts, name), [p.sum(axis=0) for p in np.split(rows, cuts)], digits), (
+        assert near(parts["points"][name], [p.sum(axis=0) for p in np.split(rows, cuts)], digits), (
             name
         )
     answers = trace.predictions[1:]
@@ -83,35 +74,27 @@ def test_points_of_a_regression_are_those_of_the_model(state):
         ("prediction_low", answers, np.min),
     ):
         wanted = [extreme(part) for part in np.split(rows, cuts - 1)]
-        assert near(joined(parts, name), wanted, 6), name
-    assert near(joined(parts, "target_low"), [part.min() for part in np.split(Y, cuts)], 6)
-    assert near(joined(parts, "target_high"), [part.max() for part in np.split(Y, cuts)], 6)
+        assert near(parts["points"][name], wanted, 6), name
+    assert near(parts["points"]["target_low"], [part.min() for part in np.split(Y, cuts)], 6)
+    assert near(parts["points"]["target_high"], [part.max() for part in np.split(Y, cuts)], 6)
     for name, extreme in (("weights", np.mean), ("weights_high", np.max)):
         wanted = [extreme(part, axis=0) for part in np.split(trace.weights, cuts)]
-        assert np.abs(np.array(joined(parts, name)) / 1e4 - wanted).max() <= 0.5001e-4
+        assert np.abs(np.array(parts["points"][name]) / 1e4 - wanted).max() <= 0.5001e-4
 
 
 def test_curves_are_those_of_the_model(state):
     parts = report_of(state)
-    assert [(one["kind"], one["name"]) for one in parts["run"]["inputs"]] == [
-        ("number", "a"),
-        ("number", "b"),
-    ]
-    bank, done = kb.AutoBank(size="small"), 0
-    for name, row in [*((f"curves/{n}", n) for n in (64, 128, 256, 512)), ("curves/now", ROWS)]:
-        bank.run(X[done:row], Y[done:row])
-        done = row
-        assert parts[name]["row"] == row
-        medians = np.median(X[:row], axis=0)
-        for k, line in enumerate(parts[name]["lines"]):
-            low, high = X[:row, k].min(), X[:row, k].max()
-            where = np.linspace(low, high, 24)
-            points = np.tile(medians, (24, 1))
-            points[:, k] = where
-            expected = bank.predict_at(points, 0.8)
-            assert near(line["x"], where, 6)
-            for column, one in enumerate(("prediction", "low", "high")):
-                assert near(line[one], expected[:, column], 6), (name, k, one)
+    assert parts["run"]["inputs"] == ["a", "b"]
+    bank = kb.AutoBank(size="small")
+    bank.run(X, Y)
+    for k, line in enumerate(parts["curves"]):
+        where = np.linspace(X[:, k].min(), X[:, k].max(), 24)
+        points = np.tile(np.median(X, axis=0), (24, 1))
+        points[:, k] = where
+        expected = bank.predict_at(points, 0.8)
+        assert near(line["x"], where, 6)
+        for column, name in enumerate(("prediction", "low", "high")):
+            assert near(line[name], expected[:, column], 6), (name, k)
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -129,14 +112,14 @@ def test_points_of_a_classification_are_those_of_the_model(count, tmp_path):
     slots = (
         trace.slot_classes[1:] != np.array([bank.classes.index(one) for one in labels])[1:, None]
     )
-    assert sum(joined(parts, "loss")) == wrong.sum()
-    assert sum(joined(parts, "covered")) == (~wrong).sum()
-    assert (np.sum(joined(parts, "losses"), axis=0) == slots.sum(axis=0)).all()
-    assert near(sum(joined(parts, "width")), trace.probabilities.max(axis=1)[1:].sum(), 5)
-    assert joined(parts, "target_low") == [None] * parts["status"]["points"]
+    assert sum(parts["points"]["loss"]) == wrong.sum()
+    assert sum(parts["points"]["covered"]) == (~wrong).sum()
+    assert (np.sum(parts["points"]["losses"], axis=0) == slots.sum(axis=0)).all()
+    assert near(sum(parts["points"]["width"]), trace.probabilities.max(axis=1)[1:].sum(), 5)
+    assert parts["points"]["target_low"] == [None] * parts["status"]["points"]
     assert parts["run"]["classes"] == list(bank.classes)
     assert parts["run"]["weights_of"] == ("" if count == 2 else bank.classes[0])
-    lines = parts["curves/512"]["lines"]
+    lines = parts["curves"]
     assert len(lines) == 2
     assert all(0 <= share <= 1 for line in lines for share in line["prediction"])
 
@@ -204,13 +187,13 @@ def test_signals_close_together_are_one_group_with_counts():
     signals = [[100, "error grew", ""]]
     signals += [[110 + k, "input level", "a"] for k in range(5)]
     signals += [[120, "input level", "b"], [180, "weights", ""], [1000, "weights", ""]]
-    assert change_groups(signals, 2000, None) == [
+    assert change_groups(signals, 2000, History(0)) == [
         (100, 120, [("error grew", "", 1), ("input level", "a", 5), ("input level", "b", 1)], 0.0),
         (180, 180, [("weights", "", 1)], 0.0),
         (1000, 1000, [("weights", "", 1)], 0.0),
     ]
-    assert [group[:2] for group in change_groups(signals, 50_000, None)] == [(100, 1000)]
-    assert change_groups([], 10, None) == []
+    assert [group[:2] for group in change_groups(signals, 50_000, History(0))] == [(100, 1000)]
+    assert change_groups([], 10, History(0)) == []
 
 
 @pytest.mark.parametrize("count", [2, 20])
@@ -233,25 +216,18 @@ def test_confusion_matrix_has_the_most_frequent_labels_and_the_others(count, tmp
 
 
 def test_report_of_a_run_equals_the_report_of_its_state(tmp_path, monkeypatch):
-    """Also if the parts were made again and again."""
-    kept, repeated = {}, ReportData()
+    last = {}
 
     def noted(self, run):
-        repeated.parts(RunStatus.of_run(run, "running"))
-        kept["run"] = RunStatus.of_run(run, "saved")
+        last["run"] = report(RunStatus.of_run(run, "saved"))
 
     monkeypatch.setattr("kernelbank.cli.console.Console.update", noted)
     source = write_csv(tmp_path / "s.csv", ["a", "b", "y"], np.column_stack([X, Y]))
     succeed(source, "--target", "y", "--state", tmp_path / "state", "--checkpoint-every", 90)
-    mine, other = (
-        repeated.parts(kept["run"]),
-        ReportData().parts(RunStatus.of_state(tmp_path / "state")),
-    )
-    assert mine.keys() == other.keys()
-    assert {name for name in mine if mine[name] != other[name]} <= {"status"}
-    times = {"seconds", "rows_per_second", "time", "updated"}
-    mine, other = (json.loads(parts["status"]) for parts in (mine, other))
-    assert {name for name in mine if mine[name] != other[name]} <= times
+    mine, other = last["run"], report_of(tmp_path / "state")
+    for name in ("seconds", "rows_per_second", "updated"):
+        del mine["status"][name], other["status"][name]
+    assert mine == other
 
 
 def filled_history(rows, slots):
@@ -272,11 +248,9 @@ def test_report_of_many_rows_and_slots_is_small(state):
     slots = len(_large().names)
     status = RunStatus.of_state(state)
     status.session.histories = [filled_history(100_000, slots)]
-    parts = ReportData().parts(status)
-    line = len(parts["curves/now"]) / 2
-    # As many snapshots of as many inputs as there can be, and the present function along them all.
-    snapshots = line * (DRAWN * (SNAPSHOTS + len(EARLY)) + MOST_INPUTS)
-    assert sum(map(len, parts.values())) + snapshots < 1.7e6
+    text = report_text(status)
+    curves = len(json.dumps(json.loads(text)["curves"])) / 2  # of two inputs
+    assert len(text) + curves * MOST_INPUTS < 1.5e6
 
 
 def _large():
@@ -293,19 +267,8 @@ def test_numbers_that_are_not_finite_become_null(state):
     history.add(rows, np.full((3, len(EXTREMES)), np.nan), np.full((3, 2), np.nan), wild)
     status = RunStatus.of_state(state)
     status.session.histories = [history]
-    parts = decoded(ReportData().parts(status))
-    assert parts["points/0"]["loss"] == [None] * 3
-    assert parts["points/0"]["losses"] == [[None, None]] * 3
-    assert parts["points/0"]["worst_loss"] == [None] * 3
+    parts = report(status)
+    assert parts["points"]["loss"] == [None] * 3
+    assert parts["points"]["losses"] == [[None, None]] * 3
+    assert parts["points"]["worst_loss"] == [None] * 3
     assert parts["status"]["error"] is None
-
-
-@pytest.mark.parametrize("task", ["regression", "classification"])
-def test_slot_terms_explain_every_default_slot(task):
-    bank = kb.AutoBank(task)
-    for row in range(2):
-        bank.learn_one([row], float(row) if task == "regression" else str(row))
-    for name in bank.names:
-        terms = dict(slot_terms([name]))
-        phrases = re.split(r": |, | (?=\+ )", name)
-        assert set(terms) == {phrase.rstrip(" .0123456789") for phrase in phrases}

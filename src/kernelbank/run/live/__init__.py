@@ -1,1 +1,1 @@
-"""The live page of a run: the run writes report parts to a folder, a server process serves them."""
+"""The live page of a run: the run writes reports to a folder, a server process serves them."""

@@ -1,4 +1,4 @@
-"""The run's side of its live page: start a server process, write report parts for it, end it.
+"""The run's side of its live page: start a server process, write reports for it, end it.
 
 `Publisher` publishes the report of a run: to its live page while it runs, and to a file at its end.
 """
@@ -7,29 +7,26 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import ipaddress
 import json
 import os
 import secrets
 import select
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 
 from ...errors import KernelBankWarning, RunRefused
 from ...utils import validation as check
-from ..report.data import ReportData, write_report
+from ..report.data import report_text, write_report
 from ..runner import Runner
 from ..status import RunStatus
-from .server import REPORT, Limits, ServerSettings
+from .server import ENDED, HOST, REPORT, Limits, ServerSettings
 
 _START_TIMEOUT = 30.0
 """Seconds within which the server must listen."""
@@ -50,42 +47,34 @@ main(settings)
 class LivePage:
     """The live page of a run, at `address`.
 
-    The run writes the parts of its report to a private folder. A child process reads them there
-    and serves them: no viewer can touch the interpreter, the open files or the memory of the run,
+    The run writes its report to a private folder. A child process reads it there and serves it, to
+    this machine only: no viewer can touch the interpreter, the open files or the memory of the run,
     and the run never waits for the server or for a viewer.
 
     Parameters
     ----------
-    host : the address to listen on. Anybody who can reach it still needs the token.
     port : the port to listen on; 0 finds a free one.
     limits : what viewers are allowed.
 
-    Cost: `publish` writes the report, if it has changed. Memory: references to the last report.
+    Cost: `publish` writes the report, if it has changed. Memory: the last report.
     Disk: at most three reports, readable by this user only, removed at the end; also when the run
     is killed, by the server.
 
     >>> from urllib.request import urlopen
     >>> with LivePage() as page:
-    ...     page.publish({"status": '{"rows": 7}'})
+    ...     page.publish('{"status": {"rows": 7}}')
     ...     page.address.startswith("http://127.0.0.1:"), urlopen(page.address).status
     (True, 200)
     """
 
-    def __init__(
-        self, host: str = "127.0.0.1", port: int = 0, *, limits: Limits | None = None
-    ) -> None:
-        if not (isinstance(host, str) and host):
-            raise check.refuse(
-                "host", "be an address", host, "Give 127.0.0.1, or none.", "LivePage"
-            )
-        self.host = host
+    def __init__(self, port: int = 0, *, limits: Limits | None = None) -> None:
         self.port = check.count(
             "port", port, "LivePage", "Give a free port, or 0 to find one.", least=0, most=65_535
         )
         self._token = secrets.token_urlsafe(24)
         self._closed = False
         self._reports = 0
-        self._parts: Mapping[str, str] = {}
+        self._report = ""
         self._process: subprocess.Popen[bytes] | None = None
         self._folder = Path(os.path.abspath(tempfile.mkdtemp(prefix="kernelbank-live-")))
         try:
@@ -98,39 +87,36 @@ class LivePage:
     @property
     def address(self) -> str:
         """The URL of the page. It holds the token: whoever knows it may read the page."""
-        return f"http://{_url_host(self.host)}:{self.port}/{self._token}/"
+        return f"http://{HOST}:{self.port}/{self._token}/"
 
-    def publish(self, parts: Mapping[str, str]) -> None:
-        """Make `parts`, JSON texts by name, the report that viewers see. Never raises OSError."""
-        if parts != self._parts and self._is_serving():
-            self._write("running", parts)
+    def publish(self, report: str) -> None:
+        """Make `report`, JSON text, what viewers see. Never raises OSError."""
+        if report == self._report or not self._is_serving():
+            return
+        self._report = report
+        self._reports += 1
+        # Broken data may hold half a surrogate pair, which UTF-8 cannot encode.
+        self._write(f"{REPORT}{self._reports}", report.encode("utf-8", "replace"))
 
     def end(self) -> None:
-        """Tell viewers that the run is over, after the parts published last; then close."""
+        """Tell viewers that the run is over, after the report published last; then close."""
         if self._is_serving():
             assert self._process is not None
-            self._write("ended", self._parts)
+            self._write(ENDED, b"")
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_END_TIMEOUT)
             self.close()
 
-    def _write(self, state: str, parts: Mapping[str, str]) -> None:
-        """Write a whole report as lines: the state, then the name and the text of each part."""
-        lines = [state]
-        for name, text in parts.items():
-            # A line break would end the line of an event. JSON has them only between tokens.
-            lines += [json.dumps(name), text.replace("\r", " ").replace("\n", " ")]
+    def _write(self, name: str, content: bytes) -> None:
+        """Write a whole file, and remove the last report but one."""
         try:
             file = self._folder / "next"
-            # Broken data may hold half a surrogate pair, which UTF-8 cannot encode.
             with open(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as opened:
-                opened.write("\n".join(lines).encode("utf-8", "replace"))
-            self._reports += 1
-            file.replace(self._folder / f"{REPORT}{self._reports}")
+                opened.write(content)
+            file.replace(self._folder / name)
             (self._folder / f"{REPORT}{self._reports - 2}").unlink(missing_ok=True)
         except OSError as error:
             self._give_up(f"its folder {self._folder} cannot be written to ({error})")
-        self._parts = dict(parts)
 
     def close(self) -> None:
         """Stop the server now, without telling viewers. Does nothing the second time."""
@@ -174,7 +160,6 @@ class LivePage:
         settings: ServerSettings = {
             "path": [str(package), *entries],
             "folder": str(self._folder),
-            "host": self.host,
             "port": self.port,
             "token": self._token,
             "parent": os.getpid(),
@@ -204,45 +189,17 @@ class LivePage:
             result = json.loads(pipe.readline() or b'{"errno": null, "reason": "it ended"}')
         if "port" in result:
             return int(result["port"])
-        where, reason = f"port {self.port} of {self.host}", result["reason"]
-        failures = {
-            errno.EADDRINUSE: f"{where} is taken. Give --live another port, or none: then a free "
-            "one is found.",
-            errno.EACCES: f"{where} is not allowed to you. Give --live a port above 1023.",
-            None: f"the live page's server cannot start: {reason}. Run without --live; a page at "
-            "the end is written by --report.",
-        }
-        other = (
-            f"the live page cannot listen on {where}: {reason}. Give an address of this machine "
-            "and a free port."
+        reason = result["reason"]
+        if result["errno"] == errno.EADDRINUSE:
+            reason = f"port {self.port} of {HOST} is taken"
+        raise RunRefused(
+            f"the live page's server cannot start: {reason}. Give --live another port, or none: "
+            "then a free one is found. A page at the end is written by --report."
         )
-        raise RunRefused(failures.get(result["errno"], other))
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a server that listens on this address can be reached from this machine only."""
-    try:
-        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _url_host(host: str) -> str:
-    """The host part of a URL; this machine's name if the server listens on all addresses."""
-    try:
-        number = ipaddress.ip_address(host)
-    except ValueError:
-        return host
-    if number.is_unspecified:
-        return socket.gethostname()
-    return f"[{host}]" if number.version == 6 else host
 
 
 PERIOD = 0.5
 """Least seconds between two updates."""
-
-CURVES_PERIOD = 5.0
-"""Least seconds between two evaluations of the present prediction curves, the slowest part."""
 
 MAX_SHARE = 0.01
 """Largest share of the run's time for updates: updates that take long are less frequent."""
@@ -253,18 +210,14 @@ class Publisher(AbstractContextManager["Publisher"]):
 
     def __init__(self, file: Path | None, page: LivePage | None) -> None:
         self._file, self._page = file, page
-        self._data = ReportData()
-        self._next_update = self._next_curves = 0.0
+        self._next_update = 0.0
 
     def update(self, run: Runner) -> None:
         """Publish the present report to the live page, if it is time to."""
         begin = time.monotonic()
         if self._page is None or begin < self._next_update:
             return
-        curves = begin >= self._next_curves
-        if curves:
-            self._next_curves = begin + CURVES_PERIOD
-        self._page.publish(self._data.parts(RunStatus.of_run(run), curves=curves))
+        self._page.publish(report_text(RunStatus.of_run(run)))
         spent = time.monotonic() - begin
         self._next_update = begin + max(PERIOD, spent / MAX_SHARE)
 
@@ -272,7 +225,7 @@ class Publisher(AbstractContextManager["Publisher"]):
         """Publish how the run ended, and write the report file."""
         status = RunStatus.of_run(run, phase)
         if self._page is not None:
-            self._page.publish(self._data.parts(status))
+            self._page.publish(report_text(status))
             self._page.end()
         if self._file is not None:
             write_report(self._file, status)

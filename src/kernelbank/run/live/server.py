@@ -1,17 +1,17 @@
 """The process that serves a live page: what viewers may ask for, and limits on what they can do.
 
-It ends with the run that started it. Each connection is one request and its response. Memory, with
-at most C connections (100): the report once, a page once, and per connection 64 kB of headers, 80
-kB that wait to be sent, and the texts of one event or page that are not sent yet. Viewers at the
-same version share these texts; if each is stuck at another version, C reports are in memory.
-Nothing grows with the length of the run or with the time for which a viewer is slow.
+It ends with the run that started it. Each connection is one request and its response: the page, or
+the report, for which the page asks again and again; the response comes when there is a newer one.
+Memory, with at most C connections (100): the report once, a page once, and per connection 64 kB of
+headers, 80 kB that wait to be sent, and a report or page that is not sent yet. Viewers of the same
+report share it; if each is stuck at another one, C reports are in memory. Nothing grows with the
+length of the run or with the time for which a viewer is slow.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import json
 import os
 import re
@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, TypedDict
-from urllib.parse import parse_qs
 
 from ..report.page import content_security_policy, render_page
 
@@ -37,8 +36,7 @@ class ServerSettings(TypedDict):
     path: list[str]
     """Where modules are found."""
     folder: str
-    """Where the run writes the parts of its report."""
-    host: str
+    """Where the run writes its reports."""
     port: int
     token: str
     parent: int
@@ -57,23 +55,27 @@ class Limits:
     """Drop a viewer that does not take 16 kB within this time while more wait for it."""
     request_timeout: float = 10.0
     """Drop a connection that has not sent a complete request within this time."""
-    heartbeat: float = 15.0
-    """Send a comment after this time without events, so that dead connections are noticed."""
-    page_interval: float = 0.2
-    """Render the page at most once in this time, however many viewers ask for it."""
+    longest_wait: float = 15.0
+    """Respond after this time without a newer report, so that dead connections are noticed."""
     poll_interval: float = 0.2
-    """Look for a new report, and so send events, once in this time."""
+    """Look for a new report once in this time."""
     header_bytes: int = 32_768
     """Most bytes of a request's headers. Browsers send the cookies of all ports of a host."""
 
 
+HOST = "127.0.0.1"
+"""The address that the server listens on: this machine only."""
+
 REPORT = "report-"
-"""The start of the name of a file with a whole report; its number follows.
+"""The start of the name of a file with a report, as JSON text; its number follows.
 
 One that is replaced would be simpler to find, but ext4 flushes a file that replaces another: 2 to
 10 ms instead of 0.02 ms. The last but one is removed when a new one is there, so that neither side
 ever waits for the other.
 """
+
+ENDED = "ended"
+"""The name of a file that the run writes when it has written its last report."""
 
 HEADERS = {
     "content-security-policy": content_security_policy(live=True) + "; frame-ancestors 'none'",
@@ -93,63 +95,42 @@ _SLICE = 16_384
 HIGH_WATER = 65_536
 """Bytes that may wait in this process for one viewer before sending pauses."""
 END_TIMEOUT = 2.0
-"""Seconds within which viewers may take the last events of a run."""
+"""Seconds within which viewers may take the last report of a run."""
+BETWEEN = 0.3
+"""Seconds within which a viewer that has had a report asks for the next one."""
 
 
-class VersionedParts:
-    """Reads the reports in a folder; tells a viewer what is newer than the version it has.
-
-    Memory: the newest text of each part, once, whatever the number of viewers.
-    """
+class NewestReport:
+    """Reads the reports in a folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._file = 0
-        self._parts: dict[str, tuple[int, bytes | None]] = {}
-        """Version and text by name; None for a removed part."""
-        self.version = 0
+        self.number = 0
+        self.text = b"{}"
         self.ended = False
         self.changed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        """Done at the next version, or when the run ends."""
+        """Done at the next report, or when the run ends."""
+
+    @property
+    def tag(self) -> str:
+        """By which a viewer says that it has this report."""
+        return f'"{self.number}"'
 
     def refresh(self) -> None:
         """Read what the run has written since the last call."""
-        names = [name for name in os.listdir(self._folder) if name.startswith(REPORT)]
-        newest = max((int(name.removeprefix(REPORT)) for name in names), default=0)
-        if newest == self._file:
+        names = os.listdir(self._folder)
+        numbers = [int(name.removeprefix(REPORT)) for name in names if name.startswith(REPORT)]
+        newest, self.ended = max(numbers, default=0), ENDED in names
+        if newest != self.number:
+            try:
+                self.text = (self._folder / f"{REPORT}{newest}").read_bytes()
+            except FileNotFoundError:  # removed meanwhile: there is a newer one at the next poll
+                return
+            self.number = newest
+        elif not self.ended:
             return
-        try:
-            content = (self._folder / f"{REPORT}{newest}").read_bytes()
-        except FileNotFoundError:  # removed meanwhile: there is a newer one at the next poll
-            return
-        self._file = newest
-        state, *lines = content.split(b"\n")
-        texts: dict[str, bytes | None] = dict.fromkeys(self._parts)
-        texts |= zip(map(json.loads, lines[::2]), lines[1::2], strict=True)
-        for name, text in texts.items():
-            if self._parts.get(name, (0, None))[1] != text:
-                self._parts[name] = self.version + 1, text
-        self.version = max((version for version, _ in self._parts.values()), default=0)
-        self.ended = state == b"ended"
         self.changed.set_result(None)
         self.changed = asyncio.get_running_loop().create_future()
-
-    def texts(self) -> dict[str, str]:
-        """All present parts by name."""
-        return {name: text.decode() for name, (_, text) in self._parts.items() if text is not None}
-
-    def since(self, version: int) -> list[bytes]:
-        """The pieces of a JSON object of all parts newer than `version`; null for removed parts.
-
-        The texts are shared between viewers, not copied.
-        """
-        pieces = [b"{"]
-        for name, (changed, text) in self._parts.items():
-            if changed <= version or (text is None and version == 0):
-                continue
-            comma = b"," if len(pieces) > 1 else b""
-            pieces += [comma + json.dumps(name).encode() + b":", b"null" if text is None else text]
-        return [*pieces, b"}"]
 
 
 class Connection:
@@ -193,21 +174,17 @@ class PageServer:
 
     Parameters
     ----------
-    parts : the report.
+    report : the newest one.
     token : the first part of every path.
-    host : the address that the server listens on; None if other machines may ask: this machine then
-        has names that are not known here.
     """
 
-    def __init__(self, parts: VersionedParts, token: str, host: str | None, limits: Limits) -> None:
-        self.parts = parts
+    def __init__(self, report: NewestReport, token: str, limits: Limits) -> None:
+        self.report = report
         self.token = token.encode()
-        self.hosts = None if host is None else _LOOPBACK_NAMES | {host.lower(), f"[{host.lower()}]"}
         self.limits = limits
         self.connections: set[Connection] = set()
         self._page = b""
-        self._page_version = -1
-        self._rendered = 0.0
+        self._page_number = -1
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request."""
@@ -218,7 +195,7 @@ class PageServer:
         try:
             async with asyncio.timeout(self.limits.request_timeout):
                 head = await reader.readuntil(b"\r\n\r\n")
-            await self._respond(head.decode("latin-1"), reader, connection)
+            await self._respond(head.decode("latin-1"), connection)
             await connection.finish()
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # it has gone, takes nothing or asks for nothing
@@ -226,9 +203,7 @@ class PageServer:
             connection.drop()
             self.connections.discard(connection)
 
-    async def _respond(
-        self, head: str, reader: asyncio.StreamReader, connection: Connection
-    ) -> None:
+    async def _respond(self, head: str, connection: Connection) -> None:
         request, *lines = head.split("\r\n")[:-2]
         headers: dict[str, str] = {}
         for line in lines:
@@ -236,7 +211,7 @@ class PageServer:
             before = headers.get(name.lower())
             headers[name.lower()] = value if before is None else f"{before}, {value}"
         method, target, *_ = [*request.split(" "), "", ""]
-        path, _, query = target.partition("?")
+        path = target.partition("?")[0]
         _, token, *rest = [*path.split("/"), ""]
 
         async def send(status: int, content: bytes, **more: str) -> None:
@@ -248,7 +223,7 @@ class PageServer:
             await connection.send([] if method == "HEAD" else [content])
 
         host = _HOST.fullmatch(headers.get("host", ""))
-        if self.hosts is not None and (host is None or host[1].lower() not in self.hosts):
+        if host is None or host[1].lower() not in _LOOPBACK_NAMES:
             await send(403, _ELSEWHERE)
         elif method not in ("GET", "HEAD"):
             await send(405, b"This page is read-only.\n", allow="GET, HEAD")
@@ -263,54 +238,24 @@ class PageServer:
         elif rest == ["", ""]:
             connection.admitted = True
             await send(200, self._current_page(), content_type="text/html; charset=utf-8")
-        elif rest == ["events", ""]:
+        elif rest == ["report", ""]:
             connection.admitted = True
-            stream = "text/event-stream; charset=utf-8"
-            await send(200, b"retry: 1000\n\n", content_type=stream, content_length="")
-            if method == "GET":
-                version = self._version_of(query, headers.get("last-event-id", ""))
-                await self._send_events(version, reader, connection)
+            report, seen = self.report, headers.get("if-none-match", "")
+            if seen == report.tag and not report.ended:
+                await asyncio.wait([report.changed], timeout=self.limits.longest_wait)
+            if seen == report.tag:
+                await send(304, b"")
+            else:
+                await send(200, report.text, content_type="application/json", etag=report.tag)
         else:
             await send(403, _ELSEWHERE)
 
     def _current_page(self) -> bytes:
-        """The page, at most `page_interval` old: it names the version from which to follow."""
-        now, version = time.monotonic(), self.parts.version
-        due = self._page_version < 0 or now - self._rendered >= self.limits.page_interval
-        if due and version != self._page_version:
-            self._page = render_page(self.parts.texts(), f"events?after={version}").encode()
-            self._page_version, self._rendered = version, now
+        """The page with the newest report; it follows the later ones."""
+        if self._page_number != self.report.number:
+            self._page = render_page(self.report.text.decode(), "report").encode()
+            self._page_number = self.report.number
         return self._page
-
-    def _version_of(self, query: str, last_event: str) -> int:
-        """The version that a viewer has: of its page, or of the last event before a break."""
-        texts = [*parse_qs(query).get("after", []), last_event]
-        versions = [int(t) for t in texts if t.isascii() and t.isdigit() and len(t) < 19]
-        return max((number for number in versions if number <= self.parts.version), default=0)
-
-    async def _send_events(
-        self, version: int, reader: asyncio.StreamReader, connection: Connection
-    ) -> None:
-        """Whenever the viewer is ready, send all parts newer than what it has; queue nothing."""
-        parts = self.parts
-        # No browser sends anything after its request: then it has gone, or is none.
-        gone = asyncio.ensure_future(reader.read(1))
-        try:
-            while not gone.done():
-                if parts.version > version:
-                    news, version = parts.since(version), parts.version
-                    await connection.send([b"id: %d\ndata: " % version, *news, b"\n\n"])
-                elif parts.ended:
-                    await connection.send([b"event: end\ndata: {}\n\n"])
-                    return
-                else:
-                    waiting: set[asyncio.Future[Any]] = {gone, parts.changed}
-                    done, _ = await asyncio.wait(
-                        waiting, timeout=self.limits.heartbeat, return_when=asyncio.FIRST_COMPLETED
-                    )
-                    await connection.send([] if done else [b":\n\n"])
-        finally:
-            gone.cancel()
 
 
 _TEXT = "text/plain; charset=utf-8"
@@ -326,7 +271,7 @@ def main(settings: ServerSettings) -> None:
     with contextlib.suppress(OSError, AttributeError):
         os.nice(10)  # the run comes first
     try:
-        listener = open_listener(settings["host"], settings["port"])
+        listener = open_listener(settings["port"])
         result: Mapping[str, Any] = {"port": listener.getsockname()[1]}
     except Exception as error:
         number = error.errno if isinstance(error, OSError) else None
@@ -341,11 +286,9 @@ def main(settings: ServerSettings) -> None:
         os._exit(1)
 
 
-def open_listener(host: str, port: int) -> socket.socket:
+def open_listener(port: int) -> socket.socket:
     """A socket that listens, with small send buffers in the system. OSError if it cannot."""
-    addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    family, *_, address = addresses[0]
-    listener = socket.create_server(address[:2], family=family, backlog=128)
+    listener = socket.create_server((HOST, port), backlog=128)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, HIGH_WATER)
     return listener
 
@@ -353,17 +296,16 @@ def open_listener(host: str, port: int) -> socket.socket:
 async def _serve(settings: ServerSettings, listener: socket.socket) -> None:
     """Read what the run writes, until the run is over; then exit."""
     folder, limits = Path(settings["folder"]), Limits(**settings["limits"])
-    bound = listener.getsockname()[0].partition("%")[0]
-    host = settings["host"] if ipaddress.ip_address(bound).is_loopback else None
-    parts = VersionedParts(folder)
-    page = PageServer(parts, settings["token"], host, limits)
+    report = NewestReport(folder)
+    page = PageServer(report, settings["token"], limits)
     async with await asyncio.start_server(page.serve, sock=listener, limit=limits.header_bytes):
         while os.getppid() == settings["parent"]:
             with contextlib.suppress(OSError):  # out of file handles, perhaps: try again
-                parts.refresh()
-            if parts.ended:
-                deadline = time.monotonic() + END_TIMEOUT
-                while page.connections and time.monotonic() < deadline:
+                report.refresh()
+            if report.ended:
+                ended = busy = time.monotonic()
+                while (now := time.monotonic()) < min(busy + BETWEEN, ended + END_TIMEOUT):
+                    busy = now if page.connections else busy
                     await asyncio.sleep(0.05)
                 os._exit(0)
             await asyncio.sleep(limits.poll_interval)

@@ -32,20 +32,19 @@ _UNSAFE = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
-def render_page(parts: Mapping[str, str], events: str | None = None) -> str:
+def render_page(report: str, address: str | None = None) -> str:
     """The page of a report.
 
     Parameters
     ----------
-    parts : JSON texts by name, as `ReportData.parts` returns them.
-    events : the address of the events with later parts, relative to the page; None for a file.
+    report : JSON text, as `report_text` returns it.
+    address : where later reports are, relative to the page; None for a file.
     """
-    report = ",\n".join(f"{json.dumps(name)}:{text}" for name, text in parts.items())
     fields = {
-        "policy": escape(content_security_policy(live=events is not None)),
-        "title": _hide_urls(escape(_HALF_PAIR.sub("\ufffd", _title(parts)))),
-        "events": "" if events is None else f' data-events="{escape(events)}"',
-        "report": _embed("{" + report + "}"),
+        "policy": escape(content_security_policy(live=address is not None)),
+        "title": _hide_urls(escape(_HALF_PAIR.sub("\ufffd", _title(report)))),
+        "address": "" if address is None else f' data-address="{escape(address)}"',
+        "report": _embed(report),
         **_assets(),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: fields[match[1]], _read("page.html"))
@@ -66,8 +65,8 @@ def content_security_policy(*, live: bool) -> str:
     return "; ".join([*rules, "connect-src 'self'"] if live else rules)
 
 
-def _title(parts: Mapping[str, str]) -> str:
-    run = json.loads(parts.get("run", "null"))
+def _title(report: str) -> str:
+    run = json.loads(report).get("run")
     return str((run or {}).get("title") or "kernelbank")
 
 

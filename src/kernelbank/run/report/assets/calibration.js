@@ -159,22 +159,21 @@ function drawLabels(report) {
 }
 
 // A line per label of the rows, a column per predicted label.
-function confusionTable({ labels, confusion, areas }) {
+function confusionTable({ labels, confusion }) {
   const nameOf = (_, at) => (at < labels.length ? dataText(labels[at]) : OTHER);
   const rows = confusion.map((counts, line) => {
     const sum = counts.reduce((total, count) => total + count, 0);
     const predicted = confusion.reduce((total, others) => total + others[line], 0);
     const share = (of) => (of ? percent(counts[line] / of) : "–");
-    const area = isNumber(areas[line]) ? areas[line].toFixed(3) : "–";
     return [
       nameOf(null, line),
       ...counts.map((count, at) =>
         shareCell(at === line ? "right" : "wrong", whole(count), (100 * count) / (sum || 1))),
-      ...[share(sum), share(predicted), area].map((text) =>
+      ...[share(sum), share(predicted)].map((text) =>
         create("td", { className: "number" }, text)),
     ];
   });
-  const headings = [...confusion.map(nameOf), "recall", "precision", "AUC"]
+  const headings = [...confusion.map(nameOf), "recall", "precision"]
     .map((name) => columnHeading(name, "number"));
   return shareTable("", "Labels of the rows, and what was predicted (columns)",
     [columnHeading("label"), ...headings], rows);

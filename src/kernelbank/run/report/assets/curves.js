@@ -1,56 +1,40 @@
-// The prediction along one input, after any of the rows at which it was recorded. An input is a
-// number, a part of the time (in shares of its day, week or year) or a category (by its number).
-
-let allCurves = [];
-let recordedCurves = []; // those of the chosen input
+// The prediction along one numeric input, the others at their medians.
 
 const inputChoice = byId("curves-input");
-const rowSlider = byId("curves-slider");
-const playButton = byId("curves-play");
-
-const CURVE_LINES = ["low", "high", "prediction"];
+const inputIndex = () => Math.max(0, inputChoice.selectedIndex);
+const inputNameAt = (run, index) => run.inputs?.[index] ?? `input ${index + 1}`;
 
 const curvesChart = new Chart("curves-chart", {
   label: "Prediction along one input, with its interval",
   height: onPhones(260, 340),
   empty: "No predictions have been recorded yet.",
   yAxis: { values: (...axis) => errorAxis(curvesChart.report).values(...axis) },
-  xAxis: {
-    splits: (plot, at, low, high, step) => inputTicks(plot, low, high, step),
-    values: (plot, values, at, space, step) => inputTickLabels(plot, values, step),
-  },
   series: [
-    { colour: "model", width: 1, alpha: 0.4, hidden: () => isCategory() },
-    { colour: "model", width: 1, alpha: 0.4, hidden: () => isCategory() },
-    { colour: "model", width: 2.5, hidden: () => isCategory() },
+    { colour: "model", width: 1, alpha: 0.4 },
+    { colour: "model", width: 1, alpha: 0.4 },
+    { colour: "model", width: 2.5 },
   ],
-  bands: [{ colour: "model", alpha: 0.16, series: [2, 1], hidden: () => isCategory() }],
+  bands: [{ colour: "model", alpha: 0.16, series: [2, 1] }],
   view({ run, isClassification }) {
-    const line = chosenLine();
+    const line = part("curves", [])[inputIndex()];
     if (!line?.x?.length) return null;
-    const [xRange, yRange] = curvesRanges(isClassification);
-    const outside = [...line.low, ...line.high]
-      .some((value) => isNumber(value) && (value < yRange[0] || value > yRange[1]));
+    const { x, prediction, low, high } = line;
     const predicted = isClassification
       ? ["probability of ", dataText(run.classes?.[0] ?? "the first class")]
       : ["predicted ", dataText(run.target ?? "target")];
-    const name = inputName();
-    const { x, prediction, low, high } = line;
+    const name = inputNameAt(run, inputIndex());
+    const [left, right] = [x[0], lastOf(x)];
+    const ys = [...low, ...high, ...prediction].filter(isNumber);
     return {
-      xRange, yRange,
+      xRange: left < right ? [left, right] : [left - 1, left + 1],
+      yRange: isClassification ? [0, 1] : withEdges(Math.min(...ys), Math.max(...ys), 0.06),
       xLabel: name,
-      data: drawnLine(line),
-      caption: [...predicted, " along ", dataText(name), `, after row ${whole(chosenCurves().row)}`],
-      note: outside
-        ? "The interval leaves the chart here: the axis is the same for all rows." : "",
-      paintAbove: (plot, context) => isCategory() && paintCategories(plot, context),
+      data: [x, low, high, prediction],
+      caption: [...predicted, " along ", dataText(name)],
       restingIndex: Math.floor(x.length / 2),
-      table: () => {
-        const lists = { [name]: isCategory() ? x.map(categoryName) : x, prediction };
-        return isClassification ? lists : { ...lists, low, high };
-      },
+      table: () => ({ [name]: x, prediction, ...(isClassification ? {} : { low, high }) }),
       readout: (at) => [
-        [dataText(name), atText(x[at])],
+        [dataText(name), `at ${number(x[at])}`],
         ...(isClassification
           ? [["probability", percent(prediction[at]), "model"]]
           : [["prediction", number(prediction[at]), "model"],
@@ -60,192 +44,17 @@ const curvesChart = new Chart("curves-chart", {
   },
 });
 
-const inputIndex = () => Math.max(0, inputChoice.selectedIndex);
-const inputAt = (index) => curvesChart.report.run.inputs?.[index] ?? {};
-const inputNameAt = (index) => inputAt(index).name ?? `input ${index + 1}`;
-const inputName = () => inputNameAt(inputIndex());
-const inputKind = () => inputAt(inputIndex()).kind;
-const isCategory = () => inputKind() === "category";
-const lineOf = (curves) => curves?.lines?.find((line) => line.input === inputIndex()) ?? null;
-const chosenCurves = () => recordedCurves[Number(rowSlider.value)];
-const chosenLine = () => lineOf(chosenCurves());
-
-// --- axes of times and categories -----------------------------------------------------------------
-
-const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
-
-// A share of a day, week or year as text.
-const SHARE_TEXTS = {
-  __proto__: null,
-  day: (share) => {
-    const minutes = Math.round(24 * 60 * share);
-    return `${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}`;
-  },
-  week: (share) => {
-    const hours = Math.round(7 * 24 * share);
-    return `${WEEKDAYS[Math.floor(hours / 24) % 7]} ${twoDigits(hours % 24)}:00`;
-  },
-  year: (share) => MONTHS[Math.floor(12 * share + 1e-9) % 12],
-};
-const SHARE_TICKS = { __proto__: null, day: 8, week: 7, year: 12 }; // parts of the axis
-
-const categoryName = (index) => inputAt(inputIndex()).labels?.[index] ?? "";
-
-function atText(x) {
-  if (isCategory()) return create("span", {}, "is ", dataText(categoryName(x)));
-  const text = SHARE_TEXTS[inputKind()];
-  return `at ${text ? text(x) : number(x)}`;
-}
-
-// As many categories as have room for a name.
-function inputTicks(plot, low, high, step) {
-  const parts = SHARE_TICKS[inputKind()];
-  if (parts) return Array.from({ length: parts + 1 }, (_, at) => at / parts);
-  if (!isCategory()) return ticksBetween(low, high, step);
-  const { x } = chosenLine();
-  const room = Math.max(1, Math.floor(plot.bbox.width / devicePixelRatio / 44));
-  const every = Math.ceil(x.length / room);
-  return x.map((_, at) => at).filter((at) => at % every === 0);
-}
-
-function inputTickLabels(plot, ticks, step) {
-  const kind = inputKind();
-  if (kind === "week") return ticks.map((share) => WEEKDAYS[Math.round(7 * share)] ?? "");
-  if (SHARE_TEXTS[kind]) {
-    return ticks.map((share) => (share < 1 || kind === "day" ? SHARE_TEXTS[kind](share) : ""));
-  }
-  if (!isCategory()) return tickLabels(ticks, step);
-  const { x } = chosenLine();
-  const width = plot.bbox.width / Math.max(1, ticks.length) - 8 * devicePixelRatio;
-  return namesOnAxis(plot, 0, ticks.map((at) => categoryName(x[at])), width);
-}
-
-// A dot with its interval for each category.
-function paintCategories(plot, context) {
-  const [positions, low, high, prediction] = plot.data;
-  const ratio = devicePixelRatio;
-  const place = (value) => plot.valToPos(value, "y", true);
-  context.lineWidth = 2 * ratio;
-  context.strokeStyle = translucent("model", 0.5);
-  context.fillStyle = colours.model;
-  positions.forEach((at, index) => {
-    const x = plot.valToPos(at, "x", true);
-    context.beginPath();
-    context.moveTo(x, place(low[index]));
-    context.lineTo(x, place(high[index]));
-    for (const end of [low[index], high[index]]) {
-      context.moveTo(x - 6 * ratio, place(end));
-      context.lineTo(x + 6 * ratio, place(end));
-    }
-    context.stroke();
-    paintDot(context, x, place(prediction[index]), 5 * ratio);
-  });
-}
-
-// Points of a line at which it was not seen are left out; between neighbours far apart it breaks.
-function drawnLine(line) {
-  const { x } = line;
-  const values = CURVE_LINES.map((name) => line[name]);
-  if (isCategory()) return [x.map((_, at) => at), ...values];
-  if (!SHARE_TEXTS[inputKind()]) return [x, ...values];
-  const breaks = (at) => at > 0 && x[at] - x[at - 1] > 1.5 / 24;
-  const withBreaks = (list, between) =>
-    list.flatMap((value, at) => (breaks(at) ? [between(at), value] : [value]));
-  return [
-    withBreaks(x, (at) => (x[at] + x[at - 1]) / 2),
-    ...values.map((list) => withBreaks(list, () => null)),
-  ];
-}
-
-// --- the chart -----------------------------------------------------------------------------------
-
-// Both axes stay fixed while the slider moves. A few curves of a model that had learned little may
-// reach far out; they leave the chart rather than flatten the others.
-function curvesRanges(isClassification) {
-  const lines = recordedCurves.map(lineOf).filter((line) => line?.x?.length);
-  const xs = lines.flatMap((line) => line.x).filter(isNumber);
-  const [left, right] = xs.length ? [Math.min(...xs), Math.max(...xs)] : [0, 1];
-  let xRange = left < right ? [left, right] : [left - 1, left + 1];
-  if (SHARE_TEXTS[inputKind()]) xRange = [0, 1];
-  if (isCategory()) xRange = [-0.5, Math.max(...lines.map(({ x }) => x.length)) - 0.5];
-  if (isClassification) return [xRange, [0, 1]];
-  const extremes = (end, choose) => sortedNumbers(lines.map((line) =>
-    choose(...[...line[end], ...line.prediction].filter(isNumber))));
-  const low = quantile(extremes("low", Math.min), 0.08) ?? 0;
-  const high = quantile(extremes("high", Math.max), 0.92) ?? 1;
-  return [xRange, withEdges(low, high, 0.06)];
-}
-
-function showCurves() {
-  const row = chosenCurves() ? whole(chosenCurves().row) : "";
-  setText(byId("curves-row"), row);
-  rowSlider.setAttribute("aria-valuetext", `row ${row}`);
-  curvesChart.draw(curvesChart.report);
-}
-
 function drawCurves(report) {
   curvesChart.report = report;
   setText(byId("curves-about"),
     report.isClassification ? "Probability of one label" : "Prediction and interval");
-  allCurves = readCurves();
-  const lines = allCurves.flatMap((curves) => curves.lines ?? []);
-  const inputs = Math.max(0, ...lines.map((line) => line.input + 1));
-  const names = Array.from({ length: inputs }, (_, index) => inputNameAt(index));
+  const inputs = part("curves", []).length;
+  const names = Array.from({ length: inputs }, (_, index) => inputNameAt(report.run, index));
   const chosen = inputs ? Math.min(inputIndex(), inputs - 1) : -1;
   setChildren(inputChoice, ...names.map((name) => create("option", {}, name)));
   if (inputChoice.selectedIndex !== chosen) inputChoice.selectedIndex = chosen;
   byId("curves-choices").hidden = !inputs;
-  chooseCurves();
+  curvesChart.draw(report);
 }
 
-// Take up the curves of the chosen input. Of some inputs only the present curve is recorded.
-function chooseCurves() {
-  const wasLast = Number(rowSlider.value) === recordedCurves.length - 1;
-  const row = chosenCurves()?.row;
-  recordedCurves = allCurves.filter((curves) => lineOf(curves)?.x.length);
-  const last = Math.max(0, recordedCurves.length - 1);
-  rowSlider.max = String(last);
-  rowSlider.disabled = playButton.disabled = last === 0;
-  // A viewer at the newest row stays at the newest; a viewer at an earlier row stays at that row.
-  const same = recordedCurves.findLastIndex((curves) => curves.row <= row);
-  if (!playTimer) rowSlider.value = String(wasLast || same < 0 ? last : same);
-  showCurves();
-}
-
-let playTimer = null;
-
-const isAtEnd = () => Number(rowSlider.value) >= recordedCurves.length - 1;
-
-function showPlaying(isPlaying) {
-  playButton.setAttribute("aria-pressed", String(isPlaying));
-  setText(playButton, isPlaying ? "Stop" : "Play");
-}
-
-function play() {
-  stopPlaying();
-  if (isAtEnd()) rowSlider.value = "0";
-  const slow = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  playTimer = setInterval(() => {
-    rowSlider.value = String(Number(rowSlider.value) + 1);
-    showCurves();
-    if (isAtEnd()) stopPlaying();
-  }, slow ? 1000 : 250);
-  showPlaying(true);
-  showCurves();
-}
-
-function stopPlaying() {
-  clearInterval(playTimer);
-  playTimer = null;
-  showPlaying(false);
-}
-
-playButton.addEventListener("click", () => (playTimer ? stopPlaying() : play()));
-for (const [control, event, show] of [
-  [rowSlider, "input", showCurves], [inputChoice, "change", chooseCurves],
-]) {
-  control.addEventListener(event, () => {
-    stopPlaying();
-    show();
-  });
-}
+inputChoice.addEventListener("change", () => curvesChart.draw(curvesChart.report));

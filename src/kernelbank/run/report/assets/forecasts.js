@@ -1,7 +1,6 @@
 // Forecasts at several horizons: the fan from the last row, the error and the coverage by horizon
 // beside simple forecasts, and the weights of the slots by horizon.
 
-const MOST_COLUMNS = 8; // of the table of weights
 
 const rowsAhead = (horizon) => counted(horizon, "row ahead", "rows ahead");
 
@@ -136,21 +135,4 @@ function drawForecasts(report) {
       `${forecasts.known.join(", ")}. The figures below are of past rows.`
     : "No row has been learned yet.");
   for (const chart of [fanChart, horizonErrorChart, horizonCoverageChart]) chart.draw(report);
-  setChildren(byId("horizon-weights"), horizonWeights(forecasts));
-}
-
-// A line per slot, a column for some of the horizons; the stronger the colour, the larger.
-function horizonWeights({ horizons, weights }) {
-  if (!weights.length) return emptyMessage("The forecasts have no weights yet.");
-  const count = Math.min(innerWidth < 600 ? MOST_COLUMNS / 2 : MOST_COLUMNS, horizons.length);
-  const places = Array.from({ length: count }, (_, at) =>
-    (count > 1 ? Math.round((at * (horizons.length - 1)) / (count - 1)) : 0));
-  const rows = weights.map(([name, values]) => [dataText(name), ...places.map((place) => {
-    const share = values[place] / WEIGHT_OF_ONE;
-    const text = Math.abs(share) < 0.005 ? "–" : `${Math.round(100 * share)} %`;
-    return shareCell("right", text, Math.min(100, Math.abs(100 * share)));
-  })]);
-  const headings = places.map((place) => columnHeading(`+${horizons[place]}`, "number"));
-  return shareTable(" by-horizon", "Weights of the slots by rows ahead (columns)",
-    [columnHeading("slot"), ...headings], rows);
 }

@@ -89,9 +89,7 @@ function drawTiles(report) {
     const probability = lastOf(report.width.cumulative);
     const correct = isNumber(error) ? `${percent(1 - error)} correct` : "";
     tiles.push(createTile("mean probability", "", probability, percent(probability), correct));
-    const { log_loss: logLoss, area_under_curve: area } = status;
-    const auc = isNumber(area) ? `AUC ${area.toFixed(3)}` : "";
-    tiles.push(createTile("log loss", "", logLoss, number(logLoss), auc));
+    tiles.push(createTile("log loss", "", status.log_loss, number(status.log_loss), ""));
   } else {
     tiles.push(
       createTile("best slot", "best", bestError, text(bestError), bestName),
@@ -136,24 +134,21 @@ function comparedWith(error, other) {
 
 // How good the last predictions were, for a reader who knows nothing of the model.
 function headline(report) {
-  const { status: { recent_errors: recent, rows }, run } = report;
-  if (!recent) return rows ? ["Too few rows so far to say how good the predictions are."] : [];
+  const { status: { rows }, run, lastErrors: last } = report;
+  if (!last) return rows ? ["Too few rows so far to say how good the predictions are."] : [];
   const target = dataText(run.target ?? "the target");
-  const count = counted(recent.rows, "row", "rows");
-  const span = recent.period ? `The last ${recent.period}`
-    : recent.whole ? `The first ${count}` : `The last ${count}`;
+  const span = `The ${last.isWhole ? "first" : "last"} ${counted(last.rows, "row", "rows")}`;
   if (report.isClassification) {
-    const [right, before] = [1 - recent.loss, 1 - recent.baseline_loss];
+    const [right, before] = [1 - last.loss, 1 - last.baselineLoss];
     const better = right >= before ? "" : ", which would have been better";
     return [
       `${span}: `, target, ` was predicted correctly in ${percent(right)} of the rows. Repeating ` +
       `the last label would have been correct in ${percent(before)}${better}.`,
     ];
   }
-  const { absolute_error: error, baseline_absolute_error: baseline } = recent;
   return [
-    `${span} of `, target, ` were predicted to within ±${brief(error)} on average`,
-    comparison(error, baseline), ".",
+    `${span} of `, target, ` were predicted to within ±${brief(last.error)} on average`,
+    comparison(last.error, last.baseline), ".",
   ];
 }
 

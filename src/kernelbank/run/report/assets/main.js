@@ -79,7 +79,7 @@ function drawBadRows({ badRows, status }) {
     return;
   }
   const some = count > examples.length
-    ? `; the first and the last ${whole(examples.length)} are listed`
+    ? `; the first ${whole(examples.length)} are listed`
     : "";
   const columns = [
     ["row", "number"], ["where", "text"], ["column", "text"], ["value", "text"], ["reason", "text"],
@@ -101,7 +101,7 @@ function drawDetails({ run }) {
 }
 
 // Draws all sections, at most once per frame and never while the page is hidden; on a live page,
-// again whenever new parts arrive.
+// again whenever a new report arrives.
 
 const drawn = (...all) => all.map((chart) => (report) => chart.draw(report));
 
@@ -134,39 +134,37 @@ function requestDraw() {
   });
 }
 
-const RECONNECT_AFTER = 3000; // milliseconds
+const TRY_AGAIN_AFTER = 3000; // milliseconds
 
-function followEvents(address) {
-  connection = connection === "none" ? "open" : connection;
-  const source = new EventSource(address);
+// Asks for the next report until the run has ended; the response comes when there is one.
+async function follow(address) {
   const setConnection = (state) => {
     if (connection === state) return;
     connection = state;
     drawState(part("status", {}));
   };
-  source.addEventListener("open", () => setConnection("open"));
-  source.addEventListener("message", (message) => {
-    setConnection("open");
-    updateParts(JSON.parse(message.data));
-    requestDraw();
-  });
-  source.addEventListener("end", () => {
-    source.close();
-    setConnection("ended");
-  });
-  source.addEventListener("error", () => {
-    setConnection("lost");
-    // Mostly the browser tries again by itself; after some errors it gives up.
-    if (source.readyState === EventSource.CLOSED) {
-      setTimeout(() => followEvents(address), RECONNECT_AFTER);
+  let tag = "";
+  while (connection !== "ended") {
+    try {
+      const response = await fetch(address, { headers: { "If-None-Match": tag } });
+      if (response.status === 200) {
+        parts = new Map(Object.entries(await response.json()));
+        tag = response.headers.get("ETag") ?? "";
+        requestDraw();
+      }
+      const isOver = ["ended", "stopped"].includes(part("status", {}).phase);
+      setConnection(isOver ? "ended" : "open");
+    } catch {
+      setConnection("lost");
+      await new Promise((resolve) => setTimeout(resolve, TRY_AGAIN_AFTER));
     }
-  });
+  }
 }
 
 document.addEventListener("visibilitychange", requestDraw);
 
 const embedded = byId("report");
-updateParts(JSON.parse(embedded.textContent));
+parts = new Map(Object.entries(JSON.parse(embedded.textContent)));
 followTheme();
-if (embedded.dataset.events) followEvents(embedded.dataset.events);
+if (embedded.dataset.address) follow(embedded.dataset.address);
 draw();

@@ -1,56 +1,23 @@
 // The parts of the report by name, and everything that is drawn, computed from them.
 
-const parts = new Map();
-
-// Take new parts; null means that a part was removed.
-function updateParts(news) {
-  for (const [name, value] of Object.entries(news)) {
-    if (value === null) parts.delete(name);
-    else parts.set(name, value);
-  }
-}
+let parts = new Map();
 
 // With several targets, the page shows one of them: parts of all but the first have a prefix.
 let shownTarget = 0;
 const targetPrefix = () => (shownTarget ? `targets/${shownTarget}/` : "");
 const part = (name, fallback) => parts.get(targetPrefix() + name) ?? parts.get(name) ?? fallback;
 
-// The parts of the shown target whose names are `kind` and a number, by that number.
-function numberedParts(kind) {
-  const prefix = `${targetPrefix()}${kind}/`;
-  return [...parts.keys()]
-    .filter((name) => name.startsWith(prefix) && /^\d+$/.test(name.slice(prefix.length)))
-    .map((name) => Number(name.slice(prefix.length)))
-    .sort((a, b) => a - b)
-    .map((number) => parts.get(prefix + number));
-}
-
 const COLUMNS = [
   "rows", "scored", "loss", "baseline_loss", "covered", "width", "worst_loss",
-  "time_low", "time_high",
+  "absolute_error", "baseline_absolute_error", "time_low", "time_high",
   "target_low", "target_high", "prediction_low", "prediction_high",
   "weights", "weights_high", "losses",
 ];
 
-// One list per column, over the points of all groups. Missing values are null.
+// One list per column, over all points.
 function readPoints() {
-  const groups = numberedParts("points");
-  const points = Object.fromEntries(COLUMNS.map((column) => [column, []]));
-  for (const group of groups) {
-    const length = group.rows?.length ?? 0;
-    for (const column of COLUMNS) {
-      for (let at = 0; at < length; at += 1) points[column].push(group[column]?.[at] ?? null);
-    }
-  }
-  return points;
-}
-
-// Prediction curves in the order of their rows, the present ones last.
-function readCurves() {
-  const recorded = numberedParts("curves");
-  const present = parts.get(`${targetPrefix()}curves/now`);
-  if (!present) return recorded;
-  return [...recorded.filter((curves) => curves.row < present.row), present];
+  const points = part("points", {});
+  return Object.fromEntries(COLUMNS.map((column) => [column, points[column] ?? []]));
 }
 
 // Sums from the beginning. An unknown value makes all later sums unknown: it may have been huge.
@@ -99,6 +66,7 @@ function computeReport() {
     run, points, count, isClassification, errorOf, scored, ends, slots, timeline,
     status: part("status", {}),
     recent: readRecent(),
+    lastErrors: lastErrors(points, part("status", {}).rows ?? 0),
     labels: part("labels", {}),
     worstRows: part("worst_rows", []),
     categories: part("categories", []),
@@ -160,6 +128,22 @@ function readRecent() {
   const rows = prediction.map((_, at) => last - prediction.length + 1 + at);
   const isTime = grows(time);
   return { rows, xs: isTime ? time : rows, isTime, target, prediction, low, high };
+}
+
+// Mean errors over the last tenth of the rows, but at least 100; null if fewer than 20 are scored.
+function lastErrors(points, rows) {
+  let [first, count] = [points.rows.length, 0];
+  while (first > 0 && count < Math.max(100, rows / 10)) {
+    first -= 1;
+    count += points.rows[first] ?? 0;
+  }
+  const sum = (name) => points[name].slice(first).reduce((total, value) => total + (value ?? NaN), 0);
+  const scored = sum("scored");
+  const meanOf = (name) => sum(name) / scored;
+  return scored < 20 ? null : {
+    rows: count, isWhole: first === 0, loss: meanOf("loss"), baselineLoss: meanOf("baseline_loss"),
+    error: meanOf("absolute_error"), baseline: meanOf("baseline_absolute_error"),
+  };
 }
 
 // Means over so many scored rows before each point that chance hardly shows: a twentieth of all.

@@ -81,7 +81,7 @@ class HeatLegend {
   }
 }
 
-// The weights of all slots over time, the slots with the largest weights, and their names explained.
+// The weights of all slots over time, and the slots with the largest weights.
 
 let weightsSlot = 0; // the line under the cursor
 let weightsSlotChosen = false; // until the viewer chooses one, it is the slot of largest weight
@@ -175,9 +175,6 @@ function paintHeat(plot, context, report, highest) {
   context.drawImage(image, left, top, width, height);
 }
 
-const termsList = new Collapsible(() => [pairsList(weightsChart.report.run.slot_terms ?? [])]);
-byId("slot-terms").append(termsList.element);
-
 const ranking = new ShortenedTable("weights-table", SLOTS_LISTED, (caption, rows) => {
   const { report } = weightsChart;
   const columns = [
@@ -191,7 +188,6 @@ const ranking = new ShortenedTable("weights-table", SLOTS_LISTED, (caption, rows
 
 function drawWeights(report) {
   weightsChart.draw(report);
-  termsList.setTitle(report.run.slot_terms?.length ? "What the names of slots mean" : null);
   const drawn = weightsChart.view !== null;
   heatLegend.element.hidden = !drawn;
   byId("weights-table").hidden = !drawn;
