@@ -129,6 +129,12 @@ class Matrix {
   int rows_ = 0, columns_ = 0;
 };
 
+/// Let scratch have at least so many rows of this length; what it holds is lost if it has not.
+template <class T>
+void make_room(Matrix<T>& scratch, int rows, int columns) {
+  if (scratch.rows() < rows || scratch.columns() != columns) scratch = Matrix<T>(rows, columns);
+}
+
 /// Give back the memory of these arrays; an assignment alone may keep it.
 template <class... Arrays>
 void release(Arrays&... arrays) {

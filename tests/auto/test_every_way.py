@@ -128,3 +128,69 @@ def test_a_loaded_bank_goes_on_in_any_order_with_the_same_bits(kind):
     later = range(152, 210)
     assert repr(play(bank, X, y, later)) == repr(play(again, X, y, later))
     assert bank.to_bytes() == again.to_bytes()
+
+
+STREAMS = {"numbers": troubled, "several": troubled_targets}
+ROW_FORMS = {
+    "array": lambda row: row,
+    "every second number of an array": lambda row: np.repeat(row, 2)[::2],
+    "list": list,
+    "tuple": tuple,
+    "whole numbers": lambda row: [int(value) if value == 1.0 else value for value in row.tolist()],
+    "dictionary": lambda row: dict(zip(("c", "a", "b"), row[[2, 0, 1]], strict=True)),
+}
+
+
+@pytest.mark.parametrize("form", ROW_FORMS)
+@pytest.mark.parametrize("kind", ["numbers", "several", "two", "three"])
+def test_rows_that_the_core_reads_alone_leave_what_checked_rows_do(kind, form):
+    labels = kind in ("two", "three")
+    X, y = labelled(150, kind) if labels else STREAMS[kind](150)
+    X[:, 2] = 1.0
+    alone, checked = (
+        kb.AutoBank("classification" if labels else "regression", lags=1, **SMALL) for _ in range(2)
+    )
+    checked._is_plain = False
+    answers = {alone: [], checked: []}
+    for bank, said in answers.items():
+        if form == "dictionary":
+            bank.name_columns(["a", "b", "c"])
+        rows = [ROW_FORMS[form](row) for row in X]
+        for n, target in enumerate(y.tolist()):
+            if n % 7 != 3:
+                said.append(bank.predict_one(rows[n]))
+            if n % 5 == 2:
+                said.append(bank.predict_one(rows[n - 2]))
+            if n % 11 == 4 and not labels:
+                said.append(bank.predict_interval_one(rows[n], 0.5))
+            if n % 13 != 5:
+                bank.learn_one(rows[n], target)
+    assert repr(answers[alone]) == repr(answers[checked])
+    assert alone.ledger.changes == checked.ledger.changes
+    assert alone.to_bytes() == checked.to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        ([1.0, 2.0, 3.0], 1.0),
+        ([1.0, 1e151], 1.0),
+        ([1.0, float("inf")], 1.0),
+        ([1.0, 10**400], 1.0),
+        ({"a": 1.0}, 1.0),
+        (["1", "2"], 1.0),
+        ([1.0, 2.0], float("nan")),
+        ([1.0, 2.0], float("inf")),
+        ([1.0, 2.0], -0.5),
+        ([1.0, 2.0], "1"),
+        ([1.0, 2.0], [1.0, 2.0]),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused_as_ever_and_change_nothing(x, y):
+    X, targets = numbers(60)
+    bank = kb.AutoBank(lower=0.0, **SMALL)
+    bank.run(X[:, :2], np.abs(targets))
+    before = bank.to_bytes()
+    with pytest.raises(kb.errors.InvalidArgument):
+        bank.learn_one(x, y)
+    assert bank.to_bytes() == before

@@ -181,8 +181,8 @@ def test_signals_of_encoded_inputs_are_not_shown(tmp_path):
     succeed(source, "--target", "y", *options)
     status = RunStatus.of_state(tmp_path / "state")
     model = status.bank.model
-    before = model.changes
-    model.changes = [
+    before = model.changes.copy()
+    model.changes[:] = [
         Change(100, "input level", 1),
         Change(200, "input level", 4),  # a wave of the time
         Change(300, "input level", 9),  # a category
@@ -192,4 +192,4 @@ def test_signals_of_encoded_inputs_are_not_shown(tmp_path):
         assert [c.row for c in status.changes] == [100, 350]
         assert '[[100,100,[["input level","b",1]],' in report_text(status)
     finally:
-        model.changes = before
+        model.changes[:] = before

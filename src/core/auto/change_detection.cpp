@@ -27,16 +27,16 @@ double ChangeDetector::bet(Array<double>& sums, double rank, double ranks) {
 }
 
 int ChangeDetector::see_error(double error) {
-  const int size = int(errors_.size()), held = int(std::min(seen_, double(size)));
+  const int size = int(errors_.size()), count = int(std::min(seen_, double(size)));
   int signal = 0;
   if (seen_ >= RANKED_AFTER) {
-    int greater = 0, same = 0;
-    for (int i = 0; i < held; ++i) {
+    std::int64_t greater = 0, same = 0;  // as wide as the numbers: so the loop is vectorized
+    for (int i = 0; i < count; ++i) {
       greater += errors_[i] > error;
       same += errors_[i] == error;
     }
-    const double grew = bet(grew_, greater + 0.5 * same, held + 1.0);
-    const double fell = bet(fell_, held - greater - 0.5 * same, held + 1.0);
+    const double grew = bet(grew_, double(greater) + 0.5 * double(same), count + 1.0);
+    const double fell = bet(fell_, double(count - greater) - 0.5 * double(same), count + 1.0);
     signal = !(grew < limit_) ? 1 : !(fell < limit_) ? -1 : 0;
   }
   if (signal != 0) {

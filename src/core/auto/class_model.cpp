@@ -18,26 +18,19 @@ int ClassModel::outputs() const {
 }
 
 void ClassModel::use_slots(int pool, std::vector<int> members) {
-  pool_ = pool;
-  members_ = std::move(members);
+  running_ = {pool, std::move(members)};
   pool_row_.resize(pool);
   if (detector.slots() != pool) detector.restart_weights(pool);
 }
 
-/// out (pool,): values (P,) of the slots that run, `others` elsewhere.
-void ClassModel::spread(const double* values, double others, double* out) const {
-  std::fill_n(out, pool_, others);
-  for (std::size_t p = 0; p < members_.size(); ++p) out[members_[p]] = values[p];
-}
-
 void ClassModel::write_weights(double* out) const {
-  const std::size_t P = members_.size();
-  Array<double> own(P, 1.0 / double(P));
+  const std::size_t P = running_.size();
+  Array<double> weights(P, 1.0 / double(P));
   if (!banks.empty()) {
-    own.resize(banks[0]->outputs() * P);
-    banks[0]->write_weights(own.data());
+    weights.resize(banks[0]->outputs() * P);
+    banks[0]->write_weights(weights.data());
   }
-  spread(own.data(), 0.0, out);
+  running_.scatter(weights.data(), 0.0, out);
 }
 
 void ClassModel::write_labels(const double* scaled, const double* pasts, int n, int positive,
@@ -54,14 +47,14 @@ void ClassModel::write_labels(const double* scaled, const double* pasts, int n, 
         if (column >= 0) out[column] = label(pasts[i]);
       }
     for (int place = 0; place < layout.seasons; ++place) {
-      const double* known = pasts + past.known_targets() + place * SEASON_PAST;
+      const double* recalled = pasts + past.known_targets() + place * SEASON_PAST;
       double* columns = out + layout.season_column + place * SEASON_INPUTS;
       double total = 0.0, count = 0.0;
       for (int i = 0; i < RECALLED; ++i) {
-        total += label(known[i]);
-        count += label(known[i]) != 0.0;
+        total += label(recalled[i]);
+        count += label(recalled[i]) != 0.0;
       }
-      columns[0] = label(known[0]);
+      columns[0] = label(recalled[0]);
       columns[1] = total / std::max(count, 1.0);
     }
   }
@@ -80,47 +73,57 @@ void ClassModel::write_probabilities(const double* scores, double* out) {
 }
 
 void ClassModel::predict(const double* x, const double* row_past, Prediction& out) {
-  const int P = int(members_.size());
+  const std::size_t P = running_.size();
   out.rows_before = rows;
   out.past.assign(row_past, row_past + past.width());
-  out.scores.assign(outputs(), 0.0);
   out.output.resize(classes());
   out.more.clear();
-  out.slots = Matrix<double>(outputs(), pool_);
-  if (!banks.empty()) {
-    rows_ = Matrix<double>(1, scaling->layout().width);
-    own_ = rows_;
-    scaling->scale(x, row_past, rows_[0]);
-  }
-  int first = 0;
-  for (const auto& bank : banks) {
-    const int K = bank->outputs();
-    slots_.resize(K * P);
-    write_labels(rows_[0], row_past, 1, positive(first), own_[0]);
-    bank->predict(own_[0], 1, out.scores.data() + first, slots_.data());
-    for (int k = 0; k < K; ++k, ++first) spread(slots_.data() + k * P, NOT_A_NUMBER, out.slots[first]);
-  }
+  out.slots = Matrix<double>(outputs(), pool());
+  ask_banks(x, row_past, 1);
+  out.scores.assign(scores_[0], scores_[0] + outputs());
+  for (int k = 0; k < outputs(); ++k)
+    running_.scatter(all_slots_.data() + k * P, NOT_A_NUMBER, out.slots[k]);
   write_probabilities(out.scores.data(), out.output.data());
 }
 
-void ClassModel::predict_rows(const double* X, const double* pasts, int n, double* out) {
-  const int P = int(members_.size()), inputs = scaling->layout().inputs;
-  scores_ = Matrix<double>(n, outputs());
-  if (!banks.empty()) {
-    rows_ = Matrix<double>(n, scaling->layout().width);
-    own_ = rows_;
-    for (int t = 0; t < n; ++t)
-      scaling->scale(X + std::size_t(t) * inputs, pasts + std::size_t(t) * past.width(), rows_[t]);
-  }
+/// scores_ (n, outputs) and all_slots_ (n, outputs, P) of rows X (n, inputs).
+void ClassModel::ask_banks(const double* X, const double* pasts, int n) {
+  const RowLayout& layout = scaling->layout();
+  make_room_for(n);
+  for (std::size_t t = 0; !banks.empty() && t < std::size_t(n); ++t)
+    scaling->scale(X + t * layout.inputs, pasts + t * past.width(), rows_[int(t)]);
   int first = 0;
   for (const auto& bank : banks) {
-    const int K = bank->outputs();
-    predictions_.resize(std::size_t(n) * K), slots_.resize(std::size_t(n) * K * P);
-    write_labels(rows_[0], pasts, n, positive(first), own_[0]);
-    bank->predict(own_[0], n, predictions_.data(), slots_.data());
-    for (int t = 0; t < n; ++t) std::copy_n(predictions_.data() + t * K, K, scores_[t] + first);
-    first += K;
+    const std::size_t size = std::size_t(n) * bank->outputs();
+    predictions_.resize(size), slots_.resize(size * running_.size());
+    write_labels(rows_[0], pasts, n, positive(first), labelled_[0]);
+    bank->predict(labelled_[0], n, predictions_.data(), slots_.data());
+    first = keep_answers(n, first, bank->outputs());
   }
+}
+
+/// Room for n rows, scaled and labelled, and for the scores of all outputs and slots.
+void ClassModel::make_room_for(int n) {
+  make_room(rows_, n, scaling->layout().width);
+  make_room(labelled_, n, scaling->layout().width);
+  scores_ = Matrix<double>(n, outputs());
+  all_slots_.resize(std::size_t(n) * outputs() * running_.size());
+}
+
+/// Copy predictions_ (n, K) and slots_ (n, K, P) of a bank to where those of all outputs are, from the
+/// output `first` on; the first output of the next bank.
+int ClassModel::keep_answers(int n, int first, int K) {
+  const std::size_t P = running_.size(), all = outputs();
+  for (int t = 0; t < n; ++t) {
+    const std::size_t i = std::size_t(t) * K;
+    std::copy_n(predictions_.data() + i, K, scores_[t] + first);
+    std::copy_n(slots_.data() + i * P, K * P, all_slots_.data() + (t * all + first) * P);
+  }
+  return first + K;
+}
+
+void ClassModel::predict_rows(const double* X, const double* pasts, int n, double* out) {
+  ask_banks(X, pasts, n);
   for (int t = 0; t < n; ++t) write_probabilities(scores_[t], out + std::size_t(t) * classes());
 }
 
@@ -129,7 +132,7 @@ void ClassModel::predict_rows(const double* X, const double* pasts, int n, doubl
 int ClassModel::step(const double* X, const double* y, int n, bool learns, const Prediction* made,
                      const StepRecord& record) {
   const RowLayout& layout = scaling->layout();
-  const int P = int(members_.size());
+  const int P = int(running_.size());
   std::vector<int> levels;
   if (!banks.empty() && !made) {
     // 1. Scale rows, and let the running statistics follow.
@@ -147,20 +150,20 @@ int ClassModel::step(const double* X, const double* y, int n, bool learns, const
     // 2. The banks predict each, and learn it.
     learn_block(y, n);
     // 3. Scores become probabilities, which are scored and watched.
-    Array<double> found(classes());
+    Array<double> row_output(classes());
     for (int t = 0; t < n; ++t) {
-      write_probabilities(scores_[t], found.data());
+      write_probabilities(scores_[t], row_output.data());
       probabilities.update(scores_[t], int(y[t]));
       if (record.outputs)
-        std::copy(found.begin(), found.end(), record.outputs + std::size_t(t) * classes());
-      spread(first_weights_.data() + std::size_t(t) * P, 0.0, pool_row_.data());
+        std::copy(row_output.begin(), row_output.end(), record.outputs + std::size_t(t) * classes());
+      running_.scatter(first_weights_.data() + std::size_t(t) * P, 0.0, pool_row_.data());
       if (record.weights)
-        std::copy(pool_row_.begin(), pool_row_.end(), record.weights + std::size_t(t) * pool_);
+        std::copy(pool_row_.begin(), pool_row_.end(), record.weights + std::size_t(t) * pool());
       for (int k = 0; record.slots && k < outputs(); ++k) {
         const std::size_t i = std::size_t(t) * outputs() + k;
-        spread(all_slots_.data() + i * P, 0.0, record.slots + i * pool_);
+        running_.scatter(all_slots_.data() + i * P, 0.0, record.slots + i * pool());
       }
-      score(first + t + 1, best_class(found.data(), classes()), int(y[t]), true, pool_row_.data());
+      score(first + t + 1, best_class(row_output.data(), classes()), int(y[t]), true, pool_row_.data());
     }
     return n;
   }
@@ -193,7 +196,7 @@ int ClassModel::step(const double* X, const double* y, int n, bool learns, const
   count_row(X, made->past.data(), y[0], made->rows_before);
   if (!learns) return 1;
   rows_ = Matrix<double>(1, layout.width);
-  own_ = rows_;
+  labelled_ = rows_;
   scaling->scale(X, made->past.data(), rows_[0]);
   scaling->add_inputs(X, levels);
   note_levels(levels);
@@ -202,8 +205,8 @@ int ClassModel::step(const double* X, const double* y, int n, bool learns, const
     const int K = bank->outputs();
     labels_.resize(K);
     for (int k = 0; k < K; ++k) labels_[k] = int(y[0]) == positive(first + k) ? 1.0 : -1.0;
-    write_labels(rows_[0], made->past.data(), 1, positive(first), own_[0]);
-    bank->learn(own_[0], labels_.data(), 1, delayed ? past_of_slots.data() + first * P : nullptr,
+    write_labels(rows_[0], made->past.data(), 1, positive(first), labelled_[0]);
+    bank->learn(labelled_[0], labels_.data(), 1, delayed ? past_of_slots.data() + first * P : nullptr,
                 nullptr, nullptr, nullptr, delay);
     first += K;
   }
@@ -213,10 +216,9 @@ int ClassModel::step(const double* X, const double* y, int n, bool learns, const
 /// Let the banks learn n rows, which are scaled: scores_ (n, outputs), all_slots_ (n, outputs, P),
 /// first_weights_ (n, P).
 void ClassModel::learn_block(const double* y, int n) {
-  const int P = int(members_.size()), all = outputs();
-  scores_ = Matrix<double>(n, all);
-  own_ = Matrix<double>(n, rows_.columns());
-  all_slots_.resize(std::size_t(n) * all * P), first_weights_.resize(std::size_t(n) * P);
+  const std::size_t P = running_.size();
+  make_room_for(n);
+  first_weights_.resize(n * P);
   int first = 0;
   for (const auto& bank : banks) {
     const int K = bank->outputs();
@@ -225,15 +227,12 @@ void ClassModel::learn_block(const double* y, int n) {
     for (int t = 0; t < n; ++t)
       for (int k = 0; k < K; ++k)
         labels_[std::size_t(t) * K + k] = int(y[t]) == positive(first + k) ? 1.0 : -1.0;
-    write_labels(rows_[0], pasts_[0], n, positive(first), own_[0]);
-    bank->learn(own_[0], labels_.data(), n, nullptr, predictions_.data(), weights_.data(), slots_.data());
-    for (int t = 0; t < n; ++t) {
-      const std::size_t i = std::size_t(t) * K;
-      std::copy_n(predictions_.data() + i, K, scores_[t] + first);
-      std::copy_n(slots_.data() + i * P, K * P, all_slots_.data() + (std::size_t(t) * all + first) * P);
-      if (first == 0) std::copy_n(weights_.data() + i * P, P, first_weights_.data() + std::size_t(t) * P);
-    }
-    first += K;
+    write_labels(rows_[0], pasts_[0], n, positive(first), labelled_[0]);
+    bank->learn(labelled_[0], labels_.data(), n, nullptr, predictions_.data(), weights_.data(),
+                slots_.data());
+    for (std::size_t t = 0; first == 0 && t < std::size_t(n); ++t)
+      std::copy_n(weights_.data() + t * K * P, P, first_weights_.data() + t * P);
+    first = keep_answers(n, first, K);
   }
 }
 
@@ -269,20 +268,20 @@ void ClassModel::write_record(const Prediction& prediction, const StepRecord& re
   if (record.outputs) std::copy(prediction.output.begin(), prediction.output.end(), record.outputs);
   if (record.weights) write_weights(record.weights);
   for (int k = 0; record.slots && k < prediction.slots.rows(); ++k) {
-    std::fill_n(record.slots + k * pool_, pool_, 0.0);
-    for (int member : members_) record.slots[k * pool_ + member] = prediction.slots[k][member];
+    std::fill_n(record.slots + k * pool(), pool(), 0.0);
+    for (int member : running_.members) record.slots[k * pool() + member] = prediction.slots[k][member];
   }
 }
 
 /// out (outputs, P): what the slots that run now predicted then, NaN where it is not known. offset : the
 /// output that was the first when the prediction was made.
 void ClassModel::past_slots(const Prediction& prediction, int offset, double* out) const {
-  const int P = int(members_.size());
+  const int P = int(running_.size());
   std::fill_n(out, std::size_t(outputs()) * P, NOT_A_NUMBER);
   for (int k = 0; k < prediction.slots.rows() && k + offset < outputs(); ++k)
     for (int p = 0; p < P; ++p) {
-      const double own = prediction.slots[k][members_[p]];
-      out[(k + offset) * P + p] = std::isnan(own) ? prediction.scores[k] : own;
+      const double score = prediction.slots[k][running_.members[p]];
+      out[(k + offset) * P + p] = std::isnan(score) ? prediction.scores[k] : score;
     }
 }
 

@@ -14,11 +14,12 @@ namespace kb {
 
 class ClassModel {
  public:
-  ClassModel(Past past, Replay replay, int lags, int recent, double limit)
+  ClassModel(Past past, Replay replay, int classes, int lags, int recent, double limit)
       : past(std::move(past)),
         replay(std::move(replay)),
         probabilities(0),
         detector(0, recent, limit),
+        counts(classes),
         lags_(lags) {}
 
   // Python lays these out, and puts others in their place: for more inputs, periods, slots or classes.
@@ -26,7 +27,7 @@ class ClassModel {
   std::vector<std::shared_ptr<ModelBank>> banks;
   void use_slots(int pool, std::vector<int> members);
   /// Forget the running means of the weights.
-  void restart_weights() { detector.restart_weights(pool_); }
+  void restart_weights() { detector.restart_weights(pool()); }
   void add_class() { counts.push_back(0.0); }
   void add_inputs(int count) { replay.add_inputs(count); }
 
@@ -43,7 +44,7 @@ class ClassModel {
 
   int classes() const { return int(counts.size()); }
   int outputs() const;
-  int pool() const { return pool_; }
+  int pool() const { return running_.pool; }
 
   /// Predict a row x (inputs,) which knows `row_past` (past,). Changes nothing.
   void predict(const double* x, const double* row_past, Prediction& out);
@@ -53,6 +54,9 @@ class ClassModel {
   /// the prediction of the first row, if it was made before; learns : whether scaling has begun.
   int step(const double* X, const double* y, int n, bool learns, const Prediction* made,
            const StepRecord& record);
+
+  /// What `step` would record of a prediction that was made just now.
+  void write_record(const Prediction& prediction, const StepRecord& record) const;
 
   /// out (n, width) = scaled rows (n, width), with past labels as those for the output of class `positive`:
   /// 1, -1, and 0 where they are not known.
@@ -64,18 +68,19 @@ class ClassModel {
  private:
   int positive(int output) const { return outputs() == 1 ? 1 : output; }
   void write_probabilities(const double* scores, double* out);
+  void ask_banks(const double* X, const double* pasts, int n);
+  void make_room_for(int n);
+  int keep_answers(int n, int first, int K);
   void learn_block(const double* y, int n);
   void score(std::int64_t row, int predicted, int label, bool counts, const double* weights);
   void note_levels(const std::vector<int>& levels);
   void count_row(const double* x, const double* row_past, double y, std::int64_t predicted_at);
-  void spread(const double* values, double others, double* out) const;
-  void write_record(const Prediction& prediction, const StepRecord& record) const;
   void past_slots(const Prediction& prediction, int offset, double* out) const;
 
-  int lags_, pool_ = 0;
-  std::vector<int> members_;
+  int lags_;
+  RunningSlots running_;
   // scratch
-  Matrix<double> rows_, pasts_, own_;
+  Matrix<double> rows_, pasts_, labelled_;
   Matrix<double> scores_;                      // (n, outputs)
   Array<double> labels_, predictions_, weights_, slots_, first_weights_, pool_row_;
   Array<double> all_slots_;                    // (n, outputs, P)

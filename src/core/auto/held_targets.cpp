@@ -33,10 +33,10 @@ Stay HeldTargets::expected_after_rows(int k, Scaling& scaling) const {
 }
 
 std::vector<double> HeldTargets::believed(int k) const {
-  std::vector<double> found;
+  std::vector<double> targets;
   for (std::size_t i = rows.size() - 1; i-- > 0;)
-    if (!std::isnan(rows[i].y[k])) found.push_back(rows[i].believed[k]);
-  return found;
+    if (!std::isnan(rows[i].y[k])) targets.push_back(rows[i].believed[k]);
+  return targets;
 }
 
 void HeldTargets::believe(int k, int each) {

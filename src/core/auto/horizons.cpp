@@ -43,10 +43,10 @@ void HorizonStacking::learn(int k, std::int64_t moment, std::int64_t waiting, do
                             double target) {
   const double horizon = horizons_[k];
   if (horizons_[k] > waiting) return;
-  const double* made = forecasts(k, moment - horizons_[k]);
+  const double* issued = forecasts(k, moment - horizons_[k]);
   const double discount = 1.0 - 1.0 / (WEIGHT_MEMORY * std::sqrt(horizon));
   for (int p = 0; p < slots(); ++p)
-    errors_[p] = StackSolver::bounded(made[p] - (p < known_ ? left : target));
+    errors_[p] = StackSolver::bounded(issued[p] - (p < known_ ? left : target));
   double least = INF;
   for (int p = 0; p < slots(); ++p) {
     double* sums = sums_[k * slots() + p];
@@ -155,12 +155,12 @@ void HorizonIntervals::score(int k, std::int64_t moment, double y, double target
 
 void HorizonIntervals::add_totals(int k, int i, double y, double target) {
   double* totals = totals_[k];
-  const double *own = forecasts_[i], *baselines = baselines_[i];
+  const double *forecast = forecasts_[i], *baselines = baselines_[i];
   totals[LAST_LOSS] += (target - baselines[0]) * (target - baselines[0]);
   totals[SEASON_LOSS] += (target - baselines[1]) * (target - baselines[1]);
-  totals[COVERED] += own[1] <= y && y <= own[2] ? 1.0 : 0.0;
-  totals[WIDTHS] += own[2] - own[1];
-  totals[ABSOLUTE] += std::fabs(y - own[0]);
+  totals[COVERED] += forecast[1] <= y && y <= forecast[2] ? 1.0 : 0.0;
+  totals[WIDTHS] += forecast[2] - forecast[1];
+  totals[ABSOLUTE] += std::fabs(y - forecast[0]);
 }
 
 void HorizonIntervals::visit(Archive& archive) {

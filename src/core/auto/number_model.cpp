@@ -22,8 +22,7 @@ NumberModel::NumberModel(int outputs, Past past, Replay replay, Bounds bounds,
       levels_(std::move(levels)) {}
 
 void NumberModel::use_slots(int pool, std::vector<int> members) {
-  pool_ = pool;
-  members_ = std::move(members);
+  running_ = {pool, std::move(members)};
   pool_row_.resize(pool);
   for (TargetTrack& track : tracks)
     if (track.detector.slots() != pool) track.detector.restart_weights(pool);
@@ -34,17 +33,11 @@ void NumberModel::add_inputs(int count) {
   held.add_inputs(count);
 }
 
-/// out (pool,): values (P,) of the slots that run, `others` elsewhere.
-void NumberModel::spread(const double* values, double others, double* out) const {
-  std::fill_n(out, pool_, others);
-  for (std::size_t p = 0; p < members_.size(); ++p) out[members_[p]] = values[p];
-}
-
 void NumberModel::write_weights(double* out) const {
-  const std::size_t slots = members_.size();
-  Array<double> own(targets() * slots, 1.0 / double(slots));
-  if (bank) bank->write_weights(own.data());
-  for (int k = 0; k < targets(); ++k, out += pool_) spread(own.data() + k * slots, 0.0, out);
+  const std::size_t slots = running_.size();
+  Array<double> weights(targets() * slots, 1.0 / double(slots));
+  if (bank) bank->write_weights(weights.data());
+  for (int k = 0; k < targets(); ++k, out += pool()) running_.scatter(weights.data() + k * slots, 0.0, out);
 }
 
 // --- predicting ----------------------------------------------------------------------------------
@@ -52,12 +45,12 @@ void NumberModel::write_weights(double* out) const {
 /// The center of target k; before there is a bank its mean so far, NaN if it was never known.
 double NumberModel::center(int k) const {
   if (bank) return scaling->target(k).count > 0.0 ? scaling->target(k).center : NOT_A_NUMBER;
-  double total = 0.0, known = 0.0;
+  double total = 0.0, count = 0.0;
   for (std::int64_t n = rows - replay.count(rows); n < rows; ++n) {
     const double y = replay.targets[replay.at(n)][k];
-    if (!std::isnan(y)) total += y, known += 1.0;
+    if (!std::isnan(y)) total += y, count += 1.0;
   }
-  return known > 0.0 ? total / known : NOT_A_NUMBER;
+  return count > 0.0 ? total / count : NOT_A_NUMBER;
 }
 
 double NumberModel::scale(int k) const { return bank ? scaling->target(k).scale : 0.0; }
@@ -67,7 +60,7 @@ double NumberModel::scale(int k) const { return bank ? scaling->target(k).scale 
 /// agree on a prediction beyond it, whatever the others say.
 void NumberModel::write_outputs(const double* scores, const double* slots, const double* weights,
                                 bool late, double tail, double* out, double* more) {
-  const int K = targets(), P = int(members_.size()), levels = int(levels_.size());
+  const int K = targets(), P = int(running_.size()), levels = int(levels_.size());
   for (int k = 0; k < K; ++k, out += 3) {
     const double mean = center(k), sd = scale(k);
     if (std::isnan(mean)) {
@@ -84,8 +77,8 @@ void NumberModel::write_outputs(const double* scores, const double* slots, const
       return intervals.predict(bank ? scores[k] : 0.0, deviation, mean, sd, tail);
     };
     const Stay stay = held.expected(k, *scaling);
-    const Interval found = ends(stay.probability > 0.0 ? UNCLEAR * tail : tail);
-    out[0] = found.value, out[1] = found.low, out[2] = found.high;
+    const Interval interval = ends(stay.probability > 0.0 ? UNCLEAR * tail : tail);
+    out[0] = interval.value, out[1] = interval.low, out[2] = interval.high;
     if (stay.probability > 0.0) expect_far(k, stay, tail, out);
     for (int i = 0; more && i < levels; ++i) {
       const Interval level = ends(std::min(levels_[i], 1.0 - levels_[i]));
@@ -110,46 +103,45 @@ void NumberModel::expect_far(int k, const Stay& stay, double tail, double* out) 
 
 void NumberModel::predict(const double* x, const double* row_past, bool late, double tail,
                           Prediction& out) {
-  const int K = targets(), P = int(members_.size());
+  const int K = targets(), P = int(running_.size());
   out.rows_before = rows;
   out.past.assign(row_past, row_past + past.width());
-  out.scores.assign(K, 0.0);
   out.output.resize(3 * K);
   out.more.assign(2 * K * levels_.size(), NOT_A_NUMBER);
   out.ends.resize(K * INTERVAL_ENDS);
   for (int k = 0; k < K; ++k) tracks[k].intervals.write_ends(out.ends.data() + k * INTERVAL_ENDS);
-  out.slots = Matrix<double>(bank ? K : 0, pool_);
-  if (bank) {
-    rows_ = Matrix<double>(1, scaling->layout().width);
-    slots_.resize(K * P), weights_.resize(K * P);
-    scaling->scale(x, row_past, rows_[0]);
-    bank->predict(rows_[0], 1, out.scores.data(), slots_.data());
-    bank->write_weights(weights_.data());
-    for (int k = 0; k < K; ++k) {
-      spread(slots_.data() + k * P, NOT_A_NUMBER, out.slots[k]);
-      for (int p = 0; p < pool_; ++p) out.slots[k][p] = center(k) + scale(k) * out.slots[k][p];
-    }
+  if (out.slots.rows() != (bank ? K : 0) || out.slots.columns() != pool())
+    out.slots = Matrix<double>(bank ? K : 0, pool());
+  ask_bank(x, row_past, 1);
+  out.scores.assign(predictions_.begin(), predictions_.end());
+  for (int k = 0; bank && k < K; ++k) {
+    running_.scatter(slots_.data() + k * P, NOT_A_NUMBER, out.slots[k]);
+    for (int p = 0; p < pool(); ++p) out.slots[k][p] = center(k) + scale(k) * out.slots[k][p];
   }
   write_outputs(out.scores.data(), slots_.data(), weights_.data(), late, tail, out.output.data(),
                 out.more.data());
 }
 
+/// predictions_ (n, K), slots_ (n, K, P) and weights_ (K, P) of rows X (n, inputs); zeros without a bank.
+void NumberModel::ask_bank(const double* X, const double* pasts, int n) {
+  const std::size_t K = targets(), P = running_.size();
+  predictions_.assign(n * K, 0.0), slots_.resize(n * K * P), weights_.resize(K * P);
+  if (!bank) return;
+  const RowLayout& layout = scaling->layout();
+  make_room(rows_, n, layout.width);
+  for (std::size_t t = 0; t < std::size_t(n); ++t)
+    scaling->scale(X + t * layout.inputs, pasts + t * past.width(), rows_[int(t)]);
+  bank->predict(rows_[0], n, predictions_.data(), slots_.data());
+  bank->write_weights(weights_.data());
+}
+
 void NumberModel::predict_rows(const double* X, const double* pasts, int n, bool late, double tail,
-                               double* outputs, double* more) {
-  const int K = targets(), P = int(members_.size());
-  const int inputs = scaling->layout().inputs;
-  predictions_.resize(std::size_t(n) * K), slots_.resize(std::size_t(n) * K * P);
-  weights_.resize(K * P);
-  if (bank) {
-    rows_ = Matrix<double>(n, scaling->layout().width);
-    for (int t = 0; t < n; ++t)
-      scaling->scale(X + std::size_t(t) * inputs, pasts + std::size_t(t) * past.width(), rows_[t]);
-    bank->predict(rows_[0], n, predictions_.data(), slots_.data());
-    bank->write_weights(weights_.data());
-  }
+                               double* outputs) {
+  const int K = targets(), P = int(running_.size());
+  ask_bank(X, pasts, n);
   for (int t = 0; t < n; ++t)
     write_outputs(predictions_.data() + t * K, slots_.data() + std::size_t(t) * K * P, weights_.data(),
-                  late, tail, outputs + t * 3 * K, more ? more + t * 2 * K * levels_.size() : nullptr);
+                  late, tail, outputs + t * 3 * K, nullptr);
 }
 
 // --- a step --------------------------------------------------------------------------------------
@@ -163,7 +155,7 @@ int NumberModel::step(const double* X, const double* y, int n, double tail, cons
   const int usual = bank && held.rows.empty() ? scale_rows(X, y, made ? 1 : n, made) : 0;
   if (usual > 0 && !made) {
     // 2. The bank predicts each, and learns it. 3. Predictions are calibrated, scored, and watched.
-    const std::size_t K = targets(), each = K * members_.size();
+    const std::size_t K = targets(), each = K * running_.size();
     predictions_.resize(usual * K), weights_.resize(usual * each), slots_.resize(usual * each);
     bank->learn(rows_[0], scaled_[0], usual, nullptr, predictions_.data(), weights_.data(),
                 slots_.data());
@@ -174,7 +166,7 @@ int NumberModel::step(const double* X, const double* y, int n, double tail, cons
   }
   // The same for one row, which was predicted before, or is not learned at once.
   if (!made) {
-    pasts_ = Matrix<double>(1, past.width());
+    make_room(pasts_, 1, past.width());
     past.write(rows, 0, pasts_[0]);
     predict(X, pasts_[0], false, tail, made_);
     made = &made_;
@@ -222,9 +214,10 @@ std::vector<bool> NumberModel::far_targets(const double* x, const double* row_pa
 int NumberModel::scale_rows(const double* X, const double* y, int n, const Prediction* made) {
   const RowLayout& layout = scaling->layout();
   const int K = targets();
-  if (rows_.rows() < n || rows_.columns() != layout.width) rows_ = Matrix<double>(n, layout.width);
-  if (pasts_.rows() < 1 || pasts_.columns() != past.width()) pasts_ = Matrix<double>(1, past.width());
-  if (scaled_.rows() < n) scaled_ = Matrix<double>(n, K), scales_ = Matrix<double>(n, 2 * K);
+  make_room(rows_, n, layout.width);
+  make_room(pasts_, 1, past.width());
+  make_room(scaled_, n, K);
+  make_room(scales_, n, 2 * K);
   std::vector<int> levels;
   for (int t = 0; t < n; ++t, X += layout.inputs, y += K) {
     const double* row_past = made ? made->past.data() : pasts_[0];
@@ -259,9 +252,9 @@ void NumberModel::count_row(const double* x, const double* row_past, const doubl
                             std::int64_t predicted_at) {
   rows += 1;
   replay.add(rows, x, row_past, y, predicted_at);
-  Array<double> own(past.targets());  // of several outputs with the same target, the first
-  for (int k = 0; k < past.targets(); ++k) own[k] = y[k * (targets() / past.targets())];
-  past.add(rows, x, own.data());
+  Array<double> last_targets(past.targets());  // of several outputs with the same target, the first
+  for (int k = 0; k < past.targets(); ++k) last_targets[k] = y[k * (targets() / past.targets())];
+  past.add(rows, x, last_targets.data());
 }
 
 void NumberModel::add_newest(int count) {
@@ -285,35 +278,35 @@ void NumberModel::add_newest(int count) {
 /// Calibrate and score the predictions of n rows that the bank has just learned; see `step`.
 void NumberModel::calibrate_block(const double* y, int n, std::int64_t first, double tail,
                                   const StepRecord& record) {
-  const int K = targets(), P = int(members_.size());
+  const int K = targets(), P = int(running_.size());
   for (int t = 0; t < n; ++t)
     for (int k = 0; k < K; ++k) {
       const std::size_t i = std::size_t(t) * K + k;
       const double mean = scales_[t][2 * k], sd = scales_[t][2 * k + 1];
       const double *weights = weights_.data() + i * P, *slots = slots_.data() + i * P;
-      Interval found{NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER};
+      Interval interval{NOT_A_NUMBER, NOT_A_NUMBER, NOT_A_NUMBER};
       if (!std::isnan(mean)) {
         const double deviation = weighted_std(slots, predictions_[i], weights, P);
-        found = tracks[k].intervals.predict(predictions_[i], deviation, mean, sd, tail);
+        interval = tracks[k].intervals.predict(predictions_[i], deviation, mean, sd, tail);
       }
       if (record.outputs) {
         double* out = record.outputs + 3 * i;
-        out[0] = found.value, out[1] = found.low, out[2] = found.high;
+        out[0] = interval.value, out[1] = interval.low, out[2] = interval.high;
       }
-      if (record.weights) spread(weights, 0.0, record.weights + i * pool_);
+      if (record.weights) running_.scatter(weights, 0.0, record.weights + i * pool());
       if (record.slots) {
-        double* out = record.slots + i * pool_;
-        spread(slots, 0.0, out);
-        for (int p = 0; p < pool_; ++p) out[p] = mean + sd * out[p];
+        double* out = record.slots + i * pool();
+        running_.scatter(slots, 0.0, out);
+        for (int p = 0; p < pool(); ++p) out[p] = mean + sd * out[p];
       }
-      score(k, first + t + 1, found.value, y[i], mean, sd, weights, false);
+      score(k, first + t + 1, interval.value, y[i], mean, sd, weights, false);
     }
 }
 
 /// Score the prediction of a row, made before. scales (2 K): centers and scales of the targets before it.
 void NumberModel::score(std::int64_t row, const Prediction& prediction, const double* y,
                         const double* scales, const std::vector<bool>& far) {
-  const std::size_t P = members_.size();
+  const std::size_t P = running_.size();
   weights_.resize(targets() * P);
   if (bank) bank->write_weights(weights_.data());
   const auto delay = double(row - 1 - prediction.rows_before);
@@ -342,7 +335,7 @@ void NumberModel::detect(int k, std::int64_t row, double error, const double* we
   ChangeDetector& detector = tracks[k].detector;
   const int signal = detector.see_error(error);
   if (signal != 0) note(row, signal > 0 ? Change::error_grew : Change::error_fell, k);
-  spread(weights, 0.0, pool_row_.data());
+  running_.scatter(weights, 0.0, pool_row_.data());
   if (detector.see_weights(pool_row_.data())) note(row, Change::weights, k);
 }
 
@@ -350,23 +343,23 @@ void NumberModel::write_record(const Prediction& prediction, const StepRecord& r
   if (record.outputs) std::copy(prediction.output.begin(), prediction.output.end(), record.outputs);
   if (record.weights) write_weights(record.weights);
   if (!record.slots) return;
-  std::vector<bool> runs(pool_);
-  for (int member : members_) runs[member] = true;
-  for (int k = 0; k < targets(); ++k)
-    for (int p = 0; p < pool_; ++p)
-      record.slots[k * pool_ + p] = !bank     ? prediction.output[3 * k]
-                                    : runs[p] ? prediction.slots[k][p]
-                                              : scaling->target(k).center;
+  const bool has_slots = prediction.slots.rows() > 0;
+  for (int k = 0; k < targets(); ++k) {
+    double* out = record.slots + k * pool();
+    std::fill_n(out, pool(), has_slots ? scaling->target(k).center : prediction.output[3 * k]);
+    for (int member : running_.members)
+      if (has_slots) out[member] = prediction.slots[k][member];
+  }
 }
 
 /// (K, P): what the slots that run now predicted then, scaled; the bank's prediction for those that did
 /// not run.
 const double* NumberModel::past_slots(const Prediction& prediction, const double* scales) {
-  const std::size_t P = members_.size();
+  const std::size_t P = running_.size();
   earlier_.resize(targets() * P);
   for (int k = 0; k < targets(); ++k)
     for (std::size_t p = 0; p < P; ++p) {
-      const double value = prediction.slots[k][members_[p]], sd = scales[2 * k + 1];
+      const double value = prediction.slots[k][running_.members[p]], sd = scales[2 * k + 1];
       const double z = sd == 0.0 ? 0.0 : clipped((value - scales[2 * k]) / sd, FAR_DEVIATIONS);
       earlier_[k * P + p] = std::isnan(value) ? prediction.scores[k] : z;
     }
@@ -376,14 +369,15 @@ const double* NumberModel::past_slots(const Prediction& prediction, const double
 // --- far targets ---------------------------------------------------------------------------------
 
 /// Inputs (n, width) and targets (n, K) of rows, scaled by the present statistics.
-NumberModel::ScaledRows NumberModel::scaled(const std::vector<HeldRow>& some) {
-  const int n = int(some.size()), K = targets();
-  ScaledRows found{Matrix<double>(n, scaling->layout().width), Matrix<double>(n, K)};
+NumberModel::ScaledRows NumberModel::scaled(const std::vector<HeldRow>& held_rows) {
+  const int n = int(held_rows.size()), K = targets();
+  ScaledRows scaled_rows{Matrix<double>(n, scaling->layout().width), Matrix<double>(n, K)};
   for (int t = 0; t < n; ++t) {
-    scaling->scale(some[t].x.data(), some[t].past.data(), found.inputs[t]);
-    for (int k = 0; k < K; ++k) found.targets[t][k] = scaling->scaled_target(some[t].believed[k], k);
+    scaling->scale(held_rows[t].x.data(), held_rows[t].past.data(), scaled_rows.inputs[t]);
+    for (int k = 0; k < K; ++k)
+      scaled_rows.targets[t][k] = scaling->scaled_target(held_rows[t].believed[k], k);
   }
-  return found;
+  return scaled_rows;
 }
 
 /// Learn a far row, or one after such rows, or hold it back. far (K,): which of its targets are far;
@@ -394,7 +388,7 @@ void NumberModel::learn_or_hold(HeldRow row, const std::vector<bool>& far, const
   const int K = targets();
   held.rows.push_back(std::move(row));
   const HeldRow& newest = held.rows.back();
-  ScaledRows found = scaled(held.rows);
+  ScaledRows scaled_rows = scaled(held.rows);
   std::vector<int> levels;
   scaling->add_inputs(newest.x.data(), levels);
   for (int column : levels) note(rows, Change::input_level, column);
@@ -419,35 +413,37 @@ void NumberModel::learn_or_hold(HeldRow row, const std::vector<bool>& far, const
       rescale(k, scales);
   }
   if (waits) return;
-  if (change) found = scaled(held.rows);
-  learn_held(found, changed, earlier);
+  if (change) scaled_rows = scaled(held.rows);
+  learn_held(scaled_rows, changed, earlier);
   for (int k = 0; k < K && !change; ++k) rescale(k, scales);
 }
 
 /// Learn the rows that were held back, and the one after them; see `learn_or_hold`.
-void NumberModel::learn_held(ScaledRows& found, const std::vector<bool>& changed,
+void NumberModel::learn_held(ScaledRows& scaled_rows, const std::vector<bool>& changed,
                              const double* earlier) {
   const int K = targets();
   if (held.rows.size() == 1) {
     held.rows.clear();
-    return bank->learn(found.inputs[0], found.targets[0], 1, earlier, nullptr, nullptr, nullptr);
+    return bank->learn(scaled_rows.inputs[0], scaled_rows.targets[0], 1, earlier, nullptr, nullptr,
+                       nullptr);
   }
   // The others of these rows were spikes: extreme ones are not learned.
-  int kept = 0;
+  int learned = 0;
   for (std::size_t t = 0; t < held.rows.size(); ++t) {
-    bool known = false;
+    bool has_target = false;
     for (int k = 0; k < K; ++k) {
-      double& target = found.targets[int(t)][k];
+      double& target = scaled_rows.targets[int(t)][k];
       if (!changed[k] && scaling->outlier_level(held.rows[t].y[k], k) == EXTREME) target = NOT_A_NUMBER;
-      known = known || !std::isnan(target);
+      has_target = has_target || !std::isnan(target);
     }
-    if (!known) continue;
-    std::copy_n(found.inputs[int(t)], found.inputs.columns(), found.inputs[kept]);
-    std::copy_n(found.targets[int(t)], K, found.targets[kept++]);
+    if (!has_target) continue;
+    std::copy_n(scaled_rows.inputs[int(t)], scaled_rows.inputs.columns(), scaled_rows.inputs[learned]);
+    std::copy_n(scaled_rows.targets[int(t)], K, scaled_rows.targets[learned++]);
   }
   held.rows.clear();
-  if (kept > 0)
-    bank->learn(found.inputs[0], found.targets[0], kept, nullptr, nullptr, nullptr, nullptr);
+  if (learned > 0)
+    bank->learn(scaled_rows.inputs[0], scaled_rows.targets[0], learned, nullptr, nullptr, nullptr,
+                nullptr);
 }
 
 /// The newest row is far in target k: what the baseline and forecasts take for its last values.
@@ -497,8 +493,8 @@ void NumberModel::visit(Archive& archive) {
   archive.part("held", held);
   for (int k = 0; k < targets(); ++k) {
     archive.part("target" + std::to_string(k), tracks[k]);
-    const Column own = scaling->target(k);
-    archive.require(own.count == 0.0 || own.streak <= double(held.rows.size()),
+    const Column target = scaling->target(k);
+    archive.require(target.count == 0.0 || target.streak <= double(held.rows.size()),
                     "far targets are held back");
     archive.require(0 <= tracks[k].unscored && tracks[k].unscored <= rows, "counts are of rows");
   }

@@ -35,7 +35,7 @@ class NumberModel {
   void use_slots(int pool, std::vector<int> members);
   /// Forget the running means of the weights.
   void restart_weights() {
-    for (TargetTrack& track : tracks) track.detector.restart_weights(pool_);
+    for (TargetTrack& track : tracks) track.detector.restart_weights(pool());
   }
 
   Past past;
@@ -49,20 +49,23 @@ class NumberModel {
   std::int64_t rows = 0;                  // learned so far
 
   int targets() const { return int(tracks.size()); }
-  int pool() const { return pool_; }
+  int pool() const { return running_.pool; }
   const std::vector<double>& levels() const { return levels_; }
 
   /// Predict a row x (inputs,) which knows `row_past` (past,). tail : probability beyond each end of the
   /// interval; late : whether rows before it still wait for their targets. Changes nothing.
   void predict(const double* x, const double* row_past, bool late, double tail, Prediction& out);
-  /// The same for n rows: outputs (n, 3 K), more (n, 2, K, levels) if there are levels.
+  /// outputs (n, 3 K): the same for n rows.
   void predict_rows(const double* X, const double* pasts, int n, bool late, double tail,
-                    double* outputs, double* more);
+                    double* outputs);
   /// Predict and learn the first of n rows X (n, inputs), y (n, K), NaN where one is missing; how many, at
   /// least one. made : the prediction of the first row, if it was made before; then it is scored, and
   /// slots are judged by it.
   int step(const double* X, const double* y, int n, double tail, const Prediction* made,
            const StepRecord& record);
+
+  /// What `step` would record of a prediction that was made just now.
+  void write_record(const Prediction& prediction, const StepRecord& record) const;
 
   /// Let the newest `count` rows, which the bank has learned, enter the statistics.
   void add_newest(int count);
@@ -76,6 +79,7 @@ class NumberModel {
  private:
   int scale_rows(const double* X, const double* y, int n, const Prediction* made);
   void count_row(const double* x, const double* row_past, const double* y, std::int64_t predicted_at);
+  void ask_bank(const double* X, const double* pasts, int n);
   void write_outputs(const double* scores, const double* slots, const double* weights, bool late,
                      double tail, double* out, double* more);
   void calibrate_block(const double* y, int n, std::int64_t first, double tail, const StepRecord& record);
@@ -86,27 +90,24 @@ class NumberModel {
   void score(int k, std::int64_t row, double predicted, double y, double mean, double sd,
              const double* weights, bool far, double delay = 0.0, const double* ends = nullptr);
   void detect(int k, std::int64_t row, double error, const double* weights);
-  void write_record(const Prediction& prediction, const StepRecord& record) const;
-  void spread(const double* values, double others, double* out) const;
   double center(int k) const;
   double scale(int k) const;
   const double* past_slots(const Prediction& prediction, const double* scales);
   struct ScaledRows {
     Matrix<double> inputs, targets;
   };
-  ScaledRows scaled(const std::vector<HeldRow>& some);
+  ScaledRows scaled(const std::vector<HeldRow>& held_rows);
   void learn_or_hold(HeldRow row, const std::vector<bool>& far, const double* scales,
                      const double* earlier);
   void follow_change(int k, const double* scales);
   bool has_moved(int k, const double* scales);
   void rescale(int k, const double* scales);
-  void learn_held(ScaledRows& found, const std::vector<bool>& changed, const double* earlier);
+  void learn_held(ScaledRows& scaled_rows, const std::vector<bool>& changed, const double* earlier);
   void read_held(int k, bool stays);
   void note(std::int64_t row, Change what, int of) { signals.push_back({row, what, of}); }
 
   std::vector<double> levels_;
-  int pool_ = 0;
-  std::vector<int> members_;
+  RunningSlots running_;
   // Scratch of a step: of rows that are learned at once, and of single ones.
   Matrix<double> rows_, pasts_, scaled_, scales_;          // (n, width), (n, past), (n, K), (n, 2 K)
   Array<double> predictions_, weights_, slots_, earlier_;  // (n, K), (n, K P) twice, (K P)

@@ -10,11 +10,11 @@ namespace kb {
 void Past::write(std::int64_t rows, std::int64_t waiting, double* out) const {
   out = std::copy(lagged_.begin(), lagged_.end(), out);
   const int places = int(seasons[0].periods.size());
-  Array<double> own(seasons[0].width());
+  Array<double> recalled(seasons[0].width());
   for (int k = 0; places > 0 && k < targets_; ++k) {
-    seasons[k].recall(rows, rows + waiting, rows, own.data());
+    seasons[k].recall(rows, rows + waiting, rows, recalled.data());
     for (int i = 0; i < places; ++i)
-      std::copy_n(own.data() + i * SEASON_PAST, SEASON_PAST, out + (i * targets_ + k) * SEASON_PAST);
+      std::copy_n(recalled.data() + i * SEASON_PAST, SEASON_PAST, out + (i * targets_ + k) * SEASON_PAST);
   }
   out += std::size_t(places) * targets_ * SEASON_PAST;
   std::copy(last_inputs_.begin(), last_inputs_.end(), out);

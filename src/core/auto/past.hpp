@@ -35,10 +35,10 @@ class SeasonHistory {
 
   /// The targets that are kept of so many rows, the oldest first.
   Array<double> newest(std::int64_t rows) const {
-    Array<double> found(std::min(rows, size()));
-    for (std::size_t i = 0; i < found.size(); ++i)
-      found[i] = targets_[(rows - std::int64_t(found.size() - i)) % size()];
-    return found;
+    Array<double> targets(std::min(rows, size()));
+    for (std::size_t i = 0; i < targets.size(); ++i)
+      targets[i] = targets_[(rows - std::int64_t(targets.size() - i)) % size()];
+    return targets;
   }
 
   /// out (width,): for each period the last known targets of the row's phase, and the phase.

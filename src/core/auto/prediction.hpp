@@ -17,6 +17,19 @@ struct Prediction {
   Array<double> ends;            // (targets, INTERVAL_ENDS): see `Intervals`; nothing for classes
 };
 
+/// Which slots of a pool run.
+struct RunningSlots {
+  int pool = 0;
+  std::vector<int> members;  // of each that runs, its index in the pool
+
+  std::size_t size() const { return members.size(); }
+  /// out (pool,): values (size,) of the slots that run, `others` elsewhere.
+  void scatter(const double* values, double others, double* out) const {
+    std::fill_n(out, pool, others);
+    for (std::size_t p = 0; p < size(); ++p) out[members[p]] = values[p];
+  }
+};
+
 /// The bank of a model: here, or in other processes.
 class ModelBank {
  public:
@@ -34,6 +47,10 @@ class ModelBank {
   virtual void rescale(int output, double factor, double offset) = 0;
   /// (K, P): the weights of the next prediction.
   virtual void write_weights(double* weights) = 0;
+  /// Whether it learns here alone: no process and no function of the user's is called.
+  virtual bool is_local() const = 0;
+  /// Warn of what the rows have shown that were learned since this was last called.
+  virtual void warn() = 0;
 };
 
 /// What a step writes of each of its rows; null where nobody asks. Axes: row, output, slot of the pool.

@@ -45,10 +45,10 @@ const Array<double>& normal_quantile_table() {
   static const Array<double> table = [] {
     constexpr int steps = 2048;
     constexpr double end = 0.5 / steps;
-    Array<double> found(steps + 1);
+    Array<double> quantiles(steps + 1);
     for (int i = 0; i <= steps; ++i)
-      found[i] = normal_quantile(std::min(std::max(double(i) / steps, end), 1.0 - end));
-    return found;
+      quantiles[i] = normal_quantile(std::min(std::max(double(i) / steps, end), 1.0 - end));
+    return quantiles;
   }();
   return table;
 }
@@ -83,12 +83,12 @@ double Column::deviation_from(double value, double center, double scale) {
 double Column::rank(double value) const {
   const Array<double>& quantiles = normal_quantile_table();
   const int n = held();
-  int less = 0, same = 0;
+  std::int64_t less = 0, same = 0;  // as wide as the numbers: so the loop is vectorized
   for (int i = 0; i < n; ++i) {
     less += ring_[i] < value;
     same += ring_[i] == value;
   }
-  const double share = (less + 0.5 * same + 0.5) / (n + 1.0);
+  const double share = (double(less) + 0.5 * double(same) + 0.5) / (n + 1.0);
   const double place = share * double(quantiles.size() - 1);
   const int low = std::min(int(place), int(quantiles.size()) - 2);
   return quantiles[low] + (place - low) * (quantiles[low + 1] - quantiles[low]);
@@ -144,12 +144,12 @@ void Column::push(double value) {
 }
 
 void Column::restart() {
-  double kept[CHANGE_AFTER], middle = 0.0, sum = 0.0;  // kept: the oldest first
+  double values[CHANGE_AFTER], middle = 0.0, sum = 0.0;  // values: the oldest first
   for (int i = 0; i < CHANGE_AFTER; ++i) {
-    kept[i] = newest(CHANGE_AFTER - i);
-    middle += kept[i] / CHANGE_AFTER;
+    values[i] = newest(CHANGE_AFTER - i);
+    middle += values[i] / CHANGE_AFTER;
   }
-  for (double value : kept) sum += (value - middle) * (value - middle);
+  for (double value : values) sum += (value - middle) * (value - middle);
   double width = std::sqrt(sum / (CHANGE_AFTER - 1));
   const double before = standard_deviation();
   if (width <= RELATIVE * std::fabs(middle)) {
@@ -164,7 +164,7 @@ void Column::restart() {
   scale = width;
   squares = width * width * (CHANGE_AFTER - 1);
   streak = seen = 0.0;
-  for (double value : kept) push(value);
+  for (double value : values) push(value);
 }
 
 /// Whether the column steps through a few values, as an encoded category or a switch does: the last
@@ -197,19 +197,18 @@ bool Column::update(double value, const double* forms) {
 }
 
 void Column::fit(const double* values, int n) {
-  double forms[FORMS];
   count = mean = squares = center = scale = streak = seen = age = product = power = 0.0;
   std::fill_n(last, FORMS, 0.0);
   Array<double> present;
   for (int t = 0; t < n; ++t)
     if (!std::isnan(values[t])) present.push_back(values[t]);
-  const int known = int(present.size());
-  if (known == 0) return;
+  const int size = int(present.size());
+  if (size == 0) return;
   std::sort(present.begin(), present.end());
-  const double middle = (present[(known - 1) / 2] + present[known / 2]) / 2.0;
+  const double middle = (present[(size - 1) / 2] + present[size / 2]) / 2.0;
   for (double& value : present) value = std::fabs(value - middle);
   std::sort(present.begin(), present.end());
-  const double usual = present[known - 1 - known / 8];  // an eighth is farther from the median
+  const double usual = present[size - 1 - size / 8];  // an eighth is farther from the median
   const auto counts = [&](double value) {
     if (std::isnan(value)) return false;
     return !(usual > 0.0) || std::fabs(value - middle) <= EXTREME_DEVIATIONS * usual;
@@ -231,8 +230,7 @@ void Column::fit(const double* values, int n) {
   scale = standard_deviation();
   double newest = middle;
   for (int t = 0; t < n; ++t) {
-    normalize(values[t], forms);
-    remember_last(values[t], forms);
+    remember_last(values[t]);
     if (age == 0.0) {
       push(values[t]);
       newest = values[t];
@@ -273,14 +271,15 @@ Scaling::Scaling(RowLayout layout)
       rings_(layout_.inputs, layout_.ring),
       targets_(std::max(layout_.outputs, 1), Column::STATS),
       target_rings_(std::max(layout_.outputs, 1), layout_.target_ring),
-      forms_(layout_.inputs, FORMS) {
+      forms_(layout_.inputs, FORMS),
+      normalized_(layout_.inputs, NOT_A_NUMBER) {
   for (int source : layout_.relevant_sources) {
-    int found = -1;
+    int target = -1;
     for (int i = 0; i < layout_.targets; ++i)
       for (int scaling : {STANDARD, PLAIN})
         if (layout_.places[scaling][layout_.inputs + i] == source)
-          found = layout_.output_of(i);
-    past_target_.push_back(found);
+          target = layout_.output_of(i);
+    past_target_.push_back(target);
   }
 }
 
@@ -290,7 +289,22 @@ void Scaling::fit_inputs(const double* X, int n) {
   for (int k = 0; k < inputs; ++k) {
     for (int t = 0; t < n; ++t) values[t] = X[std::size_t(t) * inputs + k];
     input(k).fit(values.data(), n);
+    normalized_[k] = NOT_A_NUMBER;
   }
+}
+
+/// Write the forms of a value of input k to forms_, unless they are there: a row that is predicted and
+/// then learned is normalized once.
+void Scaling::normalize(int k, double value) {
+  if (value == normalized_[k] && std::signbit(value) == std::signbit(normalized_[k])) return;
+  input(k).normalize(value, forms_[k]);
+  normalized_[k] = value;
+}
+
+/// Add a value of input k, which was normalized, to the statistics; whether it made a new level.
+bool Scaling::update(int k, double value) {
+  normalized_[k] = NOT_A_NUMBER;
+  return input(k).update(value, forms_[k]);
 }
 
 /// Write the forms of input or past target k to its columns; `plain` is its value as it is.
@@ -303,36 +317,35 @@ void Scaling::place(int k, const double* forms, double plain, double* out) const
 }
 
 void Scaling::scale(const double* x, const double* past, double* out) {
-  const RowLayout& own = layout_;
-  for (int k = 0; k < own.inputs; ++k) {
+  for (int k = 0; k < layout_.inputs; ++k) {
     const Column column = input(k);
-    column.normalize(x[k], forms_[k]);
+    normalize(k, x[k]);
     const bool filled_in = std::isnan(x[k]) || column.is_extreme(x[k]);
     const double plain = filled_in ? column.center + column.scale * forms_[k][FIXED] : x[k];
     place(k, forms_[k], plain, out);
   }
-  for (int i = 0; own.outputs > 0 && i < own.targets; ++i) {
-    const Column target = this->target(own.output_of(i));
+  for (int i = 0; layout_.outputs > 0 && i < layout_.targets; ++i) {
+    const Column target = this->target(layout_.output_of(i));
     double forms[FORMS] = {};
     // A far target is held back until it is clear what it means: only columns that the user asked for
     // have it meanwhile.
-    const bool far = i >= own.shown && target.is_far(past[i]);
+    const bool far = i >= layout_.shown && target.is_far(past[i]);
     if (!(std::isnan(past[i]) || far)) target.normalize(past[i], forms);
-    place(own.inputs + i, forms, forms[FIXED], out);
+    place(layout_.inputs + i, forms, forms[FIXED], out);
   }
-  for (int i = 0; i < own.seasons; ++i)
-    scale_season(past + own.targets + i * SEASON_PAST, own.output_of(i),
-                 out + own.season_column + i * SEASON_INPUTS);
-  for (int k = 0; k < own.previous; ++k) {
+  for (int i = 0; i < layout_.seasons; ++i)
+    scale_season(past + layout_.targets + i * SEASON_PAST, layout_.output_of(i),
+                 out + layout_.season_column + i * SEASON_INPUTS);
+  for (int k = 0; k < layout_.previous; ++k) {
     const Column column = input(k);
-    const double value = past[own.past() - own.previous + k];
-    const bool known = !(std::isnan(value) || column.is_extreme(value));
-    out[own.previous_column + k] = known ? clipped(column.deviation(value), CLIP) : 0.0;
+    const double value = past[layout_.past() - layout_.previous + k];
+    const bool usable = !(std::isnan(value) || column.is_extreme(value));
+    out[layout_.previous_column + k] = usable ? clipped(column.deviation(value), CLIP) : 0.0;
   }
   for (std::size_t j = 0; j < relevance.size(); ++j) {
-    double value = out[own.relevant_sources[j]];
+    double value = out[layout_.relevant_sources[j]];
     if (past_target_[j] >= 0) value = shifted_log(value, target_shift[past_target_[j]]);
-    out[own.relevant_column + j] = relevance[j] * value;
+    out[layout_.relevant_column + j] = relevance[j] * value;
   }
 }
 
@@ -344,23 +357,22 @@ void Scaling::scale_season(const double* past, int k, double* out) {
   }
   if (layout_.outputs == 0) return;
   const Column target = this->target(k);
-  double known = 0.0;
+  double count = 0.0;
   out[0] = out[1] = 0.0;
   for (int i = 0; i < RECALLED; ++i) {
     if (std::isnan(past[i]) || target.is_extreme(past[i])) continue;
     const double z = clipped(target.deviation(past[i]), CLIP);
     if (i == 0) out[0] = z;
     out[1] += z;
-    known += 1.0;
+    count += 1.0;
   }
-  if (known > 0.0) out[1] /= known;
+  if (count > 0.0) out[1] /= count;
 }
 
 void Scaling::add_inputs(const double* x, std::vector<int>& levels) {
-  double forms[FORMS];
   for (int k = 0; k < layout_.inputs; ++k) {
-    input(k).normalize(x[k], forms);
-    if (input(k).update(x[k], forms)) levels.push_back(k);
+    normalize(k, x[k]);
+    if (update(k, x[k])) levels.push_back(k);
   }
 }
 
@@ -370,11 +382,11 @@ bool Scaling::scale_and_add(const double* x, const double* past, const double* y
     if (outlier_level(y[k], k) != USUAL) return false;
   scale(x, past, out);
   for (int k = 0; k < layout_.inputs; ++k)
-    if (input(k).update(x[k], forms_[k])) levels.push_back(k);
+    if (update(k, x[k])) levels.push_back(k);
   for (int k = 0; k < layout_.outputs; ++k) {
-    const bool known = target(k).count > 0.0;
-    deviations[k] = known && !std::isnan(y[k]) ? target(k).deviation(y[k]) : NOT_A_NUMBER;
-    scales[2 * k] = known ? target(k).center : NOT_A_NUMBER;
+    const bool has_scale = target(k).count > 0.0;
+    deviations[k] = has_scale && !std::isnan(y[k]) ? target(k).deviation(y[k]) : NOT_A_NUMBER;
+    scales[2 * k] = has_scale ? target(k).center : NOT_A_NUMBER;
     scales[2 * k + 1] = target(k).scale;
     add_usual(y[k], k);
   }
@@ -417,55 +429,51 @@ void Scaling::add_usual(double y, int k) {
 }
 
 double Scaling::scaled_target(double y, int k) {
-  const Column own = target(k);
-  if (std::isnan(y) || own.count == 0.0) return NOT_A_NUMBER;
-  return own.scale == 0.0 ? 0.0 : clipped((y - own.center) / own.scale, FAR_DEVIATIONS);
+  const Column column = target(k);
+  if (std::isnan(y) || column.count == 0.0) return NOT_A_NUMBER;
+  return column.scale == 0.0 ? 0.0 : clipped((y - column.center) / column.scale, FAR_DEVIATIONS);
 }
 
 double Scaling::target_correlation(int k) {
-  const Column own = target(k);
-  return own.power > 0.0 ? std::min(std::max(own.product / own.power, 0.0), 1.0) : 0.0;
+  const Column column = target(k);
+  return column.power > 0.0 ? std::min(std::max(column.product / column.power, 0.0), 1.0) : 0.0;
 }
 
 /// Add the targets that are held back, as if they were at most `most` deviations away.
 void Scaling::add_held(Column target, double most) {
-  const int held = std::min(int(target.streak), target.held());
-  for (int i = held; i > 0; --i) target.add_to_moments(target.newest(i), most);
+  const int count = std::min(int(target.streak), target.held());
+  for (int i = count; i > 0; --i) target.add_to_moments(target.newest(i), most);
   target.streak = 0.0;
 }
 
 void Scaling::add_target(double y, int k) {
-  double forms[FORMS];
-  Column own = target(k);
-  own.normalize(y, forms);
-  own.remember_last(y, forms);
-  add_held(own, FAR_DEVIATIONS);
-  own.add_to_moments(y, FAR_DEVIATIONS);
-  own.push(y);
+  Column column = target(k);
+  column.remember_last(y);
+  add_held(column, FAR_DEVIATIONS);
+  column.add_to_moments(y, FAR_DEVIATIONS);
+  column.push(y);
 }
 
 bool Scaling::hold_target(double y, int k) {
-  double forms[FORMS];
-  Column own = target(k);
-  own.normalize(y, forms);
-  own.remember_last(y, forms);
-  own.push(y);
-  own.streak += 1.0;
-  return own.streak >= CHANGE_AFTER;
+  Column column = target(k);
+  column.remember_last(y);
+  column.push(y);
+  column.streak += 1.0;
+  return column.streak >= CHANGE_AFTER;
 }
 
 void Scaling::replace_held(const std::vector<double>& believed, int k) {
-  const Column own = target(k);
-  const int held = std::min(int(own.streak), own.held());
-  for (int i = 0; i < held && i < int(believed.size()); ++i) own.newest(i + 1) = believed[i];
+  const Column column = target(k);
+  const int count = std::min(int(column.streak), column.held());
+  for (int i = 0; i < count && i < int(believed.size()); ++i) column.newest(i + 1) = believed[i];
 }
 
 void Scaling::shift_target(double shift, int k) {
-  Column own = target(k);
-  own.mean += shift;
-  own.center += shift;
-  for (int i = CHANGE_AFTER + 1; i <= own.held(); ++i) own.newest(i) += shift;
-  add_held(own, FAR_DEVIATIONS);
+  Column column = target(k);
+  column.mean += shift;
+  column.center += shift;
+  for (int i = CHANGE_AFTER + 1; i <= column.held(); ++i) column.newest(i) += shift;
+  add_held(column, FAR_DEVIATIONS);
 }
 
 // --- state ---------------------------------------------------------------------------------------
@@ -474,6 +482,7 @@ void Scaling::continue_from(const Scaling& before) {
   std::copy(before.columns_.numbers.begin(), before.columns_.numbers.end(),
             columns_.numbers.begin());
   std::copy(before.rings_.numbers.begin(), before.rings_.numbers.end(), rings_.numbers.begin());
+  normalized_.assign(normalized_.size(), NOT_A_NUMBER);
   targets_ = before.targets_;
   target_rings_ = before.target_rings_;
   target_shift = before.target_shift;
@@ -490,11 +499,14 @@ void Scaling::visit(Archive& archive) {
     archive("target_shift", target_shift);
   }
   if (!archive.loaded) return;
+  normalized_.assign(normalized_.size(), NOT_A_NUMBER);
   for (int k = 0; k < layout_.inputs; ++k) input(k).check(archive);
   for (int k = 0; k < targets_.rows(); ++k) target(k).check(archive);
   for (double factor : relevance)
     archive.require(0.0 < factor && factor <= double(relevance.size()), "relevance is a share");
-  archive.require(all_finite(target_shift.data(), target_shift.size()), "shifts are finite");
+  for (double shift : target_shift)
+    archive.require(shift == 0.0 || (std::fabs(shift) >= LEAST_SHIFT && std::fabs(shift) <= LARGEST_SHIFT),
+                    "a stream can have such a shift");
 }
 
 }  // namespace kb

@@ -47,6 +47,8 @@ inline constexpr double EXTREME_DEVIATIONS = 1000.0;
 inline constexpr double CLIP = 8.0;
 /// How many far values in a row are a new level or scale.
 inline constexpr int CHANGE_AFTER = 5;
+/// The shift of a target's logarithm is 0 or between these in size, in standard deviations.
+inline constexpr double LEAST_SHIFT = 1.2, LARGEST_SHIFT = 30.0;
 
 /// z within [-most, most]
 inline double clipped(double z, double most) { return std::min(std::max(z, -most), most); }
@@ -95,6 +97,11 @@ class Column {
   void normalize(double value, double* forms) const;
   /// Keep the forms of a value, from which missing values are filled in.
   void remember_last(double value, const double* forms);
+  void remember_last(double value) {
+    double forms[FORMS];
+    normalize(value, forms);
+    remember_last(value, forms);
+  }
   /// Add a value to mean and standard deviation, as if it were at most `most` deviations away.
   void add_to_moments(double value, double most);
   /// Add a value to the ring.
@@ -233,6 +240,8 @@ class Scaling {
   void visit(Archive& archive);
 
  private:
+  void normalize(int k, double value);
+  bool update(int k, double value);
   void place(int k, const double* forms, double plain, double* out) const;
   void scale_season(const double* past, int k, double* out);
   static void add_held(Column target, double most);
@@ -241,7 +250,10 @@ class Scaling {
   std::vector<int> past_target_;    // of each relevant column: whose past target it is, or -1
   Matrix<double> columns_, rings_;  // of the inputs
   Matrix<double> targets_, target_rings_;
-  Matrix<double> forms_;  // of the inputs of the row that was scaled last
+  // Of the inputs of the row that was scaled last: the forms, and their values; NaN once the statistics
+  // of an input have changed.
+  Matrix<double> forms_;
+  Array<double> normalized_;
 };
 
 }  // namespace kb

@@ -386,6 +386,7 @@ void kb::bind_auto(nb::module_& m) {
         "numbers"_a, "most"_a);
   m.attr("TAILS") = copied(TAILS, {TRACKED});
   m.attr("CHANGE_AFTER") = CHANGE_AFTER;
+  m.attr("LEAST_SHIFT") = LEAST_SHIFT;
   m.attr("SEASON_PAST") = SEASON_PAST;
   m.attr("SEASON_INPUTS") = SEASON_INPUTS;
   m.attr("RECALLED") = RECALLED;

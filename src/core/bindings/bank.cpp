@@ -134,9 +134,6 @@ struct TargetRule {
   }
 };
 
-/// Inputs beyond this are declined: the square of a difference must not overflow.
-constexpr double LARGEST = 1e150;
-
 std::size_t rows_of(const Floats& array) { return array.ndim() > 0 ? array.shape(0) : 0; }
 
 /// An array that results are written to.
@@ -215,10 +212,9 @@ class PyBank {
       out = std::copy(output.weights.begin(), output.weights.end(), out);
   }
 
-  /// Learn one sample if x is a float or a (d,) array of float64, y one or (K,), and all are in
-  /// range: 0 declined, 1 learned, 2 learned, and there may be something to warn of.
+  /// Learn one sample if x are d numbers and y K, as `read_row` takes them, and all are in range: 0 declined, 1 learned, 2 learned, and there may be something to warn of.
   int learn_one(nb::handle x, nb::handle y) {
-    if (!read_point(x) || !read_row(y, targets_)) return 0;
+    if (!read_point(x) || !read_row(y, targets_.data(), targets_.size())) return 0;
     for (std::size_t k = 0; k < rules_.size(); ++k)
       if (!rules_[k].allows(targets_[k])) return 0;
     const std::int64_t number = bank_->samples();
@@ -230,7 +226,7 @@ class PyBank {
     return check_is_due(number) || alerts() != before ? 2 : 1;
   }
 
-  /// The prediction at x, a float or (K,); None if x is not a float or a (d,) array in range.
+  /// The prediction at x, a float or (K,); None if x is not a row of numbers in range.
   nb::any predict_one(nb::handle x) {
     if (!read_point(x)) return nb::borrow<nb::any>(nb::none());
     {
@@ -420,25 +416,9 @@ class PyBank {
     return (before ^ now) > before || before / SLIDE_PERIOD != now / SLIDE_PERIOD;
   }
 
-  /// Copy a float, or an array of float64 of the right length; false for anything else.
-  static bool read_row(nb::handle value, std::vector<double>& row) {
-    if (PyFloat_Check(value.ptr())) {
-      row[0] = PyFloat_AS_DOUBLE(value.ptr());
-      return row.size() == 1;
-    }
-    // No subclass: that of masked arrays has entries that are no numbers.
-    static const nb::handle plain =
-        nb::object(nb::module_::import_("numpy").attr("ndarray")).release();
-    nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> array;
-    if (!value.type().is(plain) || !nb::try_cast(value, array, false)) return false;
-    if (array.shape(0) != row.size()) return false;
-    for (std::size_t i = 0; i < row.size(); ++i) row[i] = array(i);
-    return true;
-  }
-
-  /// Copy an input; false for one that is not a float or an array, or not in range.
+  /// Copy an input; false for one of another type, or not in range.
   bool read_point(nb::handle x) {
-    return read_row(x, point_) && std::all_of(point_.begin(), point_.end(), [](double number) {
+    return read_row(x, point_.data(), point_.size()) && std::all_of(point_.begin(), point_.end(), [](double number) {
              return std::fabs(number) <= LARGEST;
            });
   }
@@ -514,7 +494,8 @@ class PythonBank : public ModelBank {
       trace.columns[Trace::PREDICTION] = predictions;
       trace.columns[Trace::WEIGHTS] = weights;
       trace.columns[Trace::SLOT_PREDICTIONS] = slots;
-      if (local_bank.learn_for_model(X, y, n, past, trace, delay)) bank_.attr("_check")(first);
+      const bool may_warn = local_bank.learn_for_model(X, y, n, past, trace, delay);
+      if (may_warn && unchecked_ < 0) unchecked_ = first;
       return;
     }
     const std::size_t rows = n, K = outputs_, P = slots_;
@@ -551,6 +532,12 @@ class PythonBank : public ModelBank {
     write(bank_.attr("weights"), outputs_ * slots_, weights);
   }
 
+  bool is_local() const override { return local().is_valid(); }
+
+  void warn() override {
+    if (unchecked_ >= 0) bank_.attr("_check")(std::exchange(unchecked_, -1));
+  }
+
  private:
   /// The bank of the core, if it is in this process and nothing has to be checked; else nothing.
   nb::object local() const {
@@ -568,6 +555,7 @@ class PythonBank : public ModelBank {
   std::size_t width_;  // of a row
   bool direct_;
   int outputs_, slots_;
+  std::int64_t unchecked_ = -1;  // the first sample of which there may be something to warn
 };
 
 }  // namespace

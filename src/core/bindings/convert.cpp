@@ -15,6 +15,52 @@ Result new_array(const Shape& shape, double** data) {
   return Result(*data, shape.size(), shape.data(), owner);
 }
 
+/// A float or a whole number; none of another type, such as a boolean.
+static bool read_number(PyObject* value, double& number) {
+  if (!value || !(PyFloat_Check(value) || PyLong_CheckExact(value))) return false;
+  number = PyFloat_AsDouble(value);
+  if (number != -1.0 || !PyErr_Occurred()) return true;
+  PyErr_Clear();  // beyond all floats
+  return false;
+}
+
+bool read_row(nb::handle value, double* row, std::size_t size, nb::handle names) {
+  PyObject* object = value.ptr();
+  const auto length = Py_ssize_t(size);
+  if (PyFloat_Check(object)) return size == 1 && read_number(object, *row);
+  if (PyList_CheckExact(object) || PyTuple_CheckExact(object)) {
+    const bool is_list = PyList_CheckExact(object);
+    if (PySequence_Size(object) != length) return false;
+    for (Py_ssize_t i = 0; i < length; ++i)
+      if (!read_number(is_list ? PyList_GetItem(object, i) : PyTuple_GetItem(object, i), row[i]))
+        return false;
+    return true;
+  }
+  if (PyDict_CheckExact(object)) {
+    if (!names.is_valid() || names.is_none() || PyDict_Size(object) != length ||
+        PyList_Size(names.ptr()) != length)
+      return false;
+    for (Py_ssize_t i = 0; i < length; ++i)
+      if (!read_number(PyDict_GetItem(object, PyList_GetItem(names.ptr(), i)), row[i])) return false;
+    return true;
+  }
+  // No subclass: that of masked arrays has entries that are no numbers.
+  static const nb::handle plain =
+      nb::object(nb::module_::import_("numpy").attr("ndarray")).release();
+  if (!value.type().is(plain)) return false;
+  Py_buffer view;
+  if (PyObject_GetBuffer(object, &view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
+    PyErr_Clear();  // such as one of times
+    return false;
+  }
+  const bool fits = view.ndim == 1 && view.shape[0] == length && std::strcmp(view.format, "d") == 0;
+  const char* numbers = static_cast<const char*>(view.buf);
+  for (Py_ssize_t i = 0; fits && i < length; ++i)
+    std::memcpy(&row[i], numbers + i * view.strides[0], sizeof(double));
+  PyBuffer_Release(&view);
+  return fits;
+}
+
 void require_shape(const char* name, const Shape& actual, const Shape& expected) {
   if (actual == expected) return;
   const auto text = [](const Shape& shape) {

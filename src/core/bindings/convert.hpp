@@ -28,6 +28,9 @@ void set_periods(SeasonHistory& history, const std::vector<std::int64_t>& period
 
 // --- arrays ---------------------------------------------------------------------------------------
 
+/// Inputs and targets beyond this are refused: the square of a difference must not overflow.
+inline constexpr double LARGEST = 1e150;
+
 using Floats = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 using Result = nb::ndarray<nb::numpy, double>;
 using Shape = std::vector<std::size_t>;
@@ -67,6 +70,10 @@ nb::any copied(const T* numbers, const Shape& shape) {
 inline nb::any copied(const Array<double>& numbers) {
   return copied(numbers.data(), {numbers.size()});
 }
+
+/// Copy `size` numbers: a float, a (size,) array of float64, a list or tuple of numbers, or a dictionary
+/// of numbers by their `names`, a list; false for anything else, which is left to the checks in Python.
+bool read_row(nb::handle value, double* row, std::size_t size, nb::handle names = {});
 
 template <class Array>
 Shape shape_of(const Array& array) {

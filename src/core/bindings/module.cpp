@@ -149,7 +149,7 @@ class PyCombiner {
     require_shape("targets", shape_of(targets), {window - 1 + n});
     require_shape("values", shape_of(values), {n, window, slots});
     EvidenceBlock e{take<std::int64_t>(evidence, "first"), int(n), slots_, objective_.window,
-                    targets.data(), values.data(), {}, objective_.losses[0].get()};
+                    targets.data(), values.data(), {}, objective_.losses[0].get(), {}};
     for (int i = 0; i < EvidenceBlock::ROWS; ++i) {
       const auto array = take<Floats>(evidence, EvidenceBlock::NAMES[i]);
       require_shape(EvidenceBlock::NAMES[i], shape_of(array), {n, slots});

@@ -44,7 +44,6 @@ from .model import (
     ClassModel,
     Model,
     NumberModel,
-    PendingPredictions,
     Quantiles,
     trace_fields,
 )
@@ -53,11 +52,8 @@ from .state import Arrays, Json, Reading, describe_parts, whole_number
 from .status import AutoLedger, auto_status
 from .targets import ClassLabels, Label, checked_labels, checked_targets
 
-COVERAGE = 0.9
-"""Of intervals, by default."""
-
-_SETTINGS = ("_turn", "_config")
-"""Attributes that no step changes."""
+COVERAGE = 0.9  # of intervals, by default
+_SETTINGS = ("_turn", "_config")  # attributes that no step changes
 
 
 class AutoBank:
@@ -173,7 +169,11 @@ class AutoBank:
         """Of the targets, once several or one with a name were given."""
         self._encoder: ColumnEncoder | None = None
         """Of rows with names, once one was learned."""
-        self._pending = PendingPredictions()
+        self._pending = _core.Pending()
+        """Predictions whose targets have not come."""
+        config = self._config
+        self._is_plain = not (config.missing or config.horizons or config.quantiles)
+        """Whether the core can predict and learn rows of numbers alone."""
         self._turn = new_turn(self)
 
     # --- learning -----------------------------------------------------------------------------
@@ -191,14 +191,37 @@ class AutoBank:
         from; else the present ones.
         """
         with self._turn:
+            if self._is_plain and not added and self._learn_plain(x, y):
+                return
             rows = self._checked_rows(x, y, added, single=True)
             with whole_step(self):
                 new = rows.labels is not None and rows.labels[0] not in self._classes
                 self._begin(rows, added)
-                past = self._pending.pop(rows.keys[0])
+                past = self._pending.pop(np.ascontiguousarray(rows.keys[0]))
                 if past is None and new:  # predicted without its class
                     past = rows.model.predict_next(rows.inputs_of(0)[0], 0, rows.tail)
                 rows.learn(0, past)
+
+    def _learn_plain(self, x: object, y: object) -> bool:
+        """Learn a row that the core can learn alone; False, and nothing has changed, for others.
+
+        It needs no `whole_step`: no Python runs before its end, so that no signal is handled.
+        """
+        model, names = self._model, self._number_names
+        target = self._classes.known_number(y) if self._config.labels else y
+        if model is None or names is None or target is None:
+            return False
+        try:
+            return model.core.learn_one(x, names, target, self._pending, TAIL)
+        except MemoryError as error:
+            self._failed_step(None, error)
+            raise
+
+    @property
+    def _number_names(self) -> list[str] | None:
+        """The names of the columns, if they have some; None if one does not hold numbers."""
+        encoder = self._encoder
+        return [] if encoder is None else encoder.names if encoder.is_numeric else None
 
     def _checked_rows(
         self, X: object, y: object, added: int, *, single: bool = False, coverage: float = COVERAGE
@@ -260,7 +283,7 @@ class AutoBank:
             fields = trace_fields(record, self._config)
             share = checked_coverage(coverage)
             rows = self._checked_rows(X, y, added, coverage=share)
-            self._pending.expired = len(self._pending.items)
+            self._pending.expire()
             self._begin(rows, added)
             return rows.run(steps, fields)
 
@@ -274,10 +297,10 @@ class AutoBank:
         The prediction is kept until its target comes, so that a delayed target is learned with what
         was known when the prediction was made (see `learn_one`).
         """
-        output = self._predict_one(x, COVERAGE).output
+        output = self._predict_one(x, TAIL)
         if self._config.labels:
-            return self._classes.labels[int(np.argmax(output))] if len(output) else None
-        return self._by_target(output)[..., 0].copy() if self._several else float(output[0])
+            return self._classes.labels[output.index(max(output))] if output else None
+        return np.array(output[::3]) if self._several else output[0]
 
     def predict_interval_one(self, x: object, coverage: float = COVERAGE) -> Any:
         """The ends of an interval that holds the target with this probability: two numbers, or
@@ -286,15 +309,13 @@ class AutoBank:
         Calibrated online on the predictions so far, also under drift: in the long run a share of
         `coverage` of the targets lies inside, whatever the stream does.
         """
-        output = self._predict_one(x, self._interval_coverage(coverage)).output
-        ends = self._by_target(output)[..., 1:].copy()
-        return ends if self._several else tuple(ends.tolist())
+        output = self._predict_one(x, tail_of(self._interval_coverage(coverage)))
+        return np.reshape(output, (-1, 3))[:, 1:].copy() if self._several else tuple(output[1:])
 
     def predict_proba_one(self, x: object) -> dict[Label, float]:
         """The probability of each label so far, in the order of `classes`."""
         self._need("classification", "predict_proba_one")
-        output = self._predict_one(x, COVERAGE).output
-        return dict(zip(self.classes, output.tolist(), strict=True))
+        return dict(zip(self.classes, self._predict_one(x, TAIL), strict=True))
 
     def predict_trace_one(
         self, x: object, record: str | Iterable[str] = "light", coverage: float = COVERAGE
@@ -307,7 +328,8 @@ class AutoBank:
         with self._turn:
             # Forecasts are made after learning.
             fields = trace_fields(record, replace(self._config, horizons=()))
-            prediction = self._predict_one(x, checked_coverage(coverage), distinct=True)
+            tail = tail_of(checked_coverage(coverage))
+            prediction = self._predict_checked(x, tail, distinct=True)
             model = self._model
             assert model is not None
             records = [model.record(prediction)]
@@ -439,20 +461,30 @@ class AutoBank:
         """Predictions and ends of intervals (..., 3 K) as (..., K, 3) for several targets."""
         return output.reshape(*output.shape[:-1], -1, 3) if self._several else output
 
-    def _predict_one(
-        self, x: object, coverage: float, *, distinct: bool = False
-    ) -> _core.Prediction:
-        """The prediction for one input, which is kept until its target comes."""
+    def _predict_one(self, x: object, tail: float) -> list[float]:
+        """(3 K,) or (classes,): the prediction for one input, kept until its target comes."""
         with self._turn:
-            named, row = self._read(x, "x", single=True)
-            model, pending = self._model_for(row.shape[1]), self._pending
-            key = row if named is None else named.codes
-            waiting = pending.fresh
-            if not distinct:
-                waiting = pending.waiting_before(key[0].tobytes(), model.rows)
-            prediction = model.predict_next(row[0], waiting, tail_of(coverage))
-            pending.add(key[0], prediction, distinct=distinct)
-            return prediction
+            model, names = self._model, self._number_names
+            if self._is_plain and model is not None and names is not None:
+                output = model.core.predict_one(x, names, self._pending, tail)
+                if output is not None:
+                    return output
+            return self._predict_checked(x, tail).output.tolist()  # type: ignore[no-any-return]
+
+    def _predict_checked(
+        self, x: object, tail: float, *, distinct: bool = False
+    ) -> _core.Prediction:
+        """The same after checks in Python.
+
+        distinct : the row is one of its own, even where its input is equal to another one's.
+        """
+        named, row = self._read(x, "x", single=True)
+        model, pending = self._model_for(row.shape[1]), self._pending
+        key = row[0] if named is None else np.ascontiguousarray(named.codes[0])
+        waiting = pending.fresh if distinct else pending.waiting_before(key, model.rows)
+        prediction = model.predict_next(row[0], waiting, tail)
+        pending.add(key, prediction, distinct)
+        return prediction
 
     def _predict_many(self, X: object, coverage: float, *, intervals: bool = False) -> Floats:
         with self._turn:
@@ -632,6 +664,8 @@ class AutoBank:
                 header["dimension"] = model.dimension
                 parts |= {"model": model, "pending": self._pending} | model.extra_parts
             facts, arrays = describe_parts(parts)
+            if model is not None:
+                facts["pending"] = {"expired": self._pending.expired}
             return header | facts, arrays
 
     @classmethod
@@ -665,8 +699,7 @@ class AutoBank:
         facts, state = header["model"], under("model/", arrays)
         targets = len(self._target_names or (0,))
         # Before anything is made for so many inputs: the largest arrays that depend on them alone.
-        revises = self._config.labels or self._config.revises
-        rows = REPLAY if revises else self._config.restarts[-1]
+        rows = REPLAY if self._config.keeps_rows else self._config.restarts[-1]
         for name, width in (("inputs", dimension), ("targets", targets)):
             if state[f"core/replay/{name}"].shape != (rows, width):
                 raise FileRefused(f"its {name} do not fit its arrays.")
@@ -686,8 +719,11 @@ class AutoBank:
         if quantiles is not None and quantiles.model.rows != model.rows:
             raise FileRefused("its quantiles do not fit its rows.")
         # A pending input has as many numbers as columns, where they have names.
-        width = dimension if encoder is None else len(encoder.columns)
-        self._pending.restore(header["pending"], under("pending/", arrays), model, width)
+        width, pending = dimension if encoder is None else len(encoder.columns), self._pending
+        pending.restore(under("pending/", arrays))
+        model.core.check_pending(pending, width)
+        expired = header["pending"]["expired"]
+        pending.expired = whole_number(expired, 0, len(pending), "old predictions")
 
     def __getstate__(self) -> dict[str, object]:
         """For copy and pickle: everything but the lock."""
@@ -773,12 +809,12 @@ class AutoBank:
             or (self._task == "regression" and self._model.target_count != outputs)
         ):
             same_inputs = self._model is not None and self._model.dimension == dimension
-            waiting = list(self._pending.items) if same_inputs else []
+            waiting = self._pending.rows() if same_inputs else []
             self._pending.clear()
             self._model = self._new_model(dimension, outputs)
             if self._task == "regression":  # predicted before the number of targets was known
                 unknown = np.full(dimension, np.nan)
-                for number, (key, _) in enumerate(waiting):
+                for number, key in enumerate(waiting):
                     self._pending.append(key, self._model.predict_next(unknown, number, 0.5))
         return self._model
 
@@ -1084,6 +1120,9 @@ class AutoBank:
                 f"{method} needs task={task!r}; this AutoBank does {self._task}. "
                 f"Make one with kb.AutoBank(task={task!r})."
             )
+
+
+TAIL = 0.5 * (1 - COVERAGE)  # `tail_of(COVERAGE)`
 
 
 def checked_coverage(coverage: object) -> float:

@@ -37,8 +37,7 @@ from .seasons import (
 from .slots import SIZES, Cost, SlotPool, default_combiner, default_pool, needs_shift
 from .state import Json, Reading
 
-Column = str | int
-"""The name or the index of a column."""
+Column = str | int  # the name or the index of a column
 
 
 OWNER = "AutoBank"
@@ -162,6 +161,11 @@ class AutoConfig:
         """
         return self.slots is None and self.combiner is None and not needs_shift(self.loss)
 
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the newest rows are kept also after the last restart."""
+        return self.labels or self.revises
+
     def make_pool(self, scaling: Scaling, outputs: int = 1) -> SlotPool:
         """All slots that may run."""
         if self.slots is None:
@@ -201,8 +205,7 @@ def _on_known_columns(slot: Slot, scaling: Scaling) -> Slot:
 
 # --- checks of settings --------------------------------------------------------------------------
 
-LONGEST_HORIZON = 1000
-"""How many rows ahead a forecast may be."""
+LONGEST_HORIZON = 1000  # how many rows ahead a forecast may be
 
 T = TypeVar("T")
 
@@ -392,8 +395,7 @@ RULES: dict[str, Rule] = {
 }
 """By setting: what checks a value, after those before, and makes it what it is."""
 
-ARGUMENTS = (*RULES, "window", "regularization")
-"""The settings that are arguments of an AutoBank."""
+ARGUMENTS = (*RULES, "window", "regularization")  # the settings that are arguments of an AutoBank
 
 
 # --- checks of what a file says -------------------------------------------------------------------

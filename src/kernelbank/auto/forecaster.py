@@ -53,8 +53,7 @@ if TYPE_CHECKING:
 BY_HORIZON = ("forecasts", "forecast_lower", "forecast_upper")
 """The arrays of a trace with one column per horizon."""
 
-LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
-"""Of the quantiles of a forecast."""
+LEVELS = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)  # of the quantiles of a forecast
 
 
 @dataclass(frozen=True)
@@ -140,8 +139,7 @@ FEW, MANY = 6, 24
 """How many of the last targets the slots see that are not linear; and those on nearest neighbors
 of whole rows, which find the same course of a series in the past."""
 
-_FLAT = 1e9
-"""A ridge that leaves a line no slope: its forecast is the mean."""
+_FLAT = 1e9  # a ridge that leaves a line no slope: its forecast is the mean
 
 _FASTER = 0.998
 
@@ -265,8 +263,7 @@ class KnownInputs:
 # --- a line that goes on from its own forecasts ---------------------------------------------------
 
 _RIDGE = 1.0
-_AROUND = (-1, 0, 1)
-"""Which targets around that of one period before are inputs too."""
+_AROUND = (-1, 0, 1)  # which targets around that of one period before are inputs too
 
 
 class IteratedLine:
@@ -325,8 +322,7 @@ class IteratedLine:
 
 # --- forecasts after every row --------------------------------------------------------------------
 
-RECENT = 1000
-"""How many of the last rows are kept where periods are to be found."""
+RECENT = 1000  # how many of the last rows are kept where periods are to be found
 
 _USUAL_TAIL = 0.5 * (1 - 0.9)
 """Of rows that are learned outside of a run: `tail_of(COVERAGE)`, to the bit."""
@@ -786,17 +782,11 @@ class Forecaster:
 
     def _parts(self) -> dict[str, Any]:
         """All that holds state, by its name in a file."""
-        parts = {
-            "newest": self._newest,
-            "series": self._series,
-            "recent": self._recent,
-            "first_inputs": self._first_inputs,
-            "first_past": self._first_past,
-            "first_targets": self._first_targets,
-            "inputs": self._inputs,
-            "past": self._past,
-            "scores": self._scores,
-            "slots": self._slots,
+        arrays = (
+            *("newest", "series", "recent", "first_inputs", "first_past", "first_targets"),
+            *("inputs", "past", "scores", "slots"),
+        )
+        parts = {name: getattr(self, f"_{name}") for name in arrays} | {
             "stacking": self.stacking,
             "intervals": self.intervals,
             "scaling": self.scaling.statistics,
@@ -840,8 +830,6 @@ class Forecaster:
         come += [] if self.known is None else [self.known.waiting[:, -1]]
         if not all(np.isfinite(array).all() for array in come):
             raise FileRefused("its targets are not numbers.")
-        if not self.scaling.has_plausible_shifts():
-            raise FileRefused("no series has such running statistics.")
         if self.known is not None:
             self.known.bank, self.known.late = banks["known"], banks["late"]
             self.known.rows = whole_number(header["known_rows"], self.samples, 2**53, "known rows")

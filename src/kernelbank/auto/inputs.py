@@ -37,8 +37,7 @@ from ..utils.validation import LARGEST, Floats
 from .state import Arrays, Json, check_finite, describe_parts
 
 NUMBER, TIME, CATEGORY = "number", "time", "category"
-KINDS = (NUMBER, TIME, CATEGORY)
-"""Of columns with names."""
+KINDS = (NUMBER, TIME, CATEGORY)  # of columns with names
 
 Foreign = Any
 """A table or a row with names of another library: none is imported, they are known by what they
@@ -107,8 +106,7 @@ def means_none(value: object, missing: MissingValues | None) -> bool:
 
 # --- rows with names ------------------------------------------------------------------------------
 
-LISTED = 5
-"""Names that a message lists before the rest is only counted."""
+LISTED = 5  # names that a message lists before the rest is only counted
 
 
 class EncodedRows(NamedTuple):
@@ -486,17 +484,10 @@ OWN_INPUTS = 32
 """The most categories of a column that have an input of their own. A stream of 400 sites is learned
 as well with 8, 16 or 32; hashing the others into 16 inputs made it slower and no better."""
 
-DUE_ROWS = 3
-"""When a category is learned this often, it gets an input of its own."""
-
-CLASS_SHARES = 3
-"""How many classes have their share as an input, from the second class on."""
-
-PERIODS = {"day": 86_400.0, "week": 604_800.0, "year": 31_556_952.0}
-"""Seconds."""
-
-WAVES = 2 * len(PERIODS)
-"""Inputs of a time."""
+DUE_ROWS = 3  # when a category is learned this often, it gets an input of its own
+CLASS_SHARES = 3  # how many classes have their share as an input, from the second class on
+PERIODS = {"day": 86_400.0, "week": 604_800.0, "year": 31_556_952.0}  # seconds
+WAVES = 2 * len(PERIODS)  # inputs of a time
 
 
 def encode_time(seconds: float) -> list[float]:
@@ -730,11 +721,8 @@ MOST_CATEGORIES = 10_000
 PRIOR_ROWS = 1.0
 """The mean of a category is drawn towards the mean of all rows, as by so many rows with it."""
 
-CATEGORY_ROWS = 200
-"""About so many rows back a category's mean reaches, once there are as many."""
-
-OVERALL_ROWS = 500
-"""The same for the mean of all rows."""
+CATEGORY_ROWS = 200  # about so many rows back a category's mean reaches, once there are as many
+OVERALL_ROWS = 500  # the same for the mean of all rows
 
 FAR = 10.0
 """Targets count as at most so many mean deviations from the mean: an outlier must not stay."""

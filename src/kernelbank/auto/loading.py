@@ -21,8 +21,7 @@ from .auto_bank import AutoBank
 from .config import OWNER
 from .state import Arrays, Json, Reading
 
-RUN = "Run"
-"""The `kind` in the header of the state of a run, which contains a bank."""
+RUN = "Run"  # the `kind` in the header of the state of a run, which contains a bank
 
 DAMAGE = (
     KeyError,

@@ -36,10 +36,10 @@ from ..errors import FileRefused, LargeModel
 from ..losses import Pinball
 from ..utils import validation as check
 from ..utils.validation import Floats
-from ..utils.whole_steps import defer_signals, warn_after_step
+from ..utils.whole_steps import warn_after_step
 from .config import AutoConfig, restored_periods
 from .forecaster import BY_HORIZON, Forecaster
-from .scaling import CHANGE_AFTER, EXTREME, Scaling
+from .scaling import EXTREME, Scaling
 from .seasons import AUTO, LOOKS, find_new_periods, history_size, season_places
 from .slots import (
     RELEVANCE_ROWS,
@@ -54,21 +54,15 @@ from .state import Arrays, Json, Reading, check_finite, describe_parts, whole_nu
 from .status import FALSE_ALARM_ROWS, MAX_CHANGES, RECENT_ERRORS, Change
 from .targets import ClassLabels, best_class
 
-REPLAY = 512
-"""How many of the newest rows are kept for outputs and slots that start later."""
-
-CHUNK = 256
-"""Rows that are scaled and learned in one call."""
-
-LARGE_MODEL = 500_000_000
-"""Bytes of a model's file beyond which it warns, once."""
+REPLAY = 512  # how many of the newest rows are kept for outputs and slots that start later
+CHUNK = 256  # rows that are scaled and learned in one call
+LARGE_MODEL = 500_000_000  # bytes of a model's file beyond which it warns, once
 
 SPREAD = 16
 """Over how many rows the last restart is spread: after each of them a share of the rows so far is
 learned again, so that no row takes long."""
 
-REMEMBERED = 3
-"""How many of the last targets the slots on relevant columns see, whatever `lags` is."""
+REMEMBERED = 3  # how many of the last targets the slots on relevant columns see, whatever `lags` is
 
 
 class Model(ABC):
@@ -88,6 +82,7 @@ class Model(ABC):
     """How many numbers a target has: the outputs of numbers, 1 for classes."""
     core: _core.NumberModel | _core.ClassModel
     """The sequence of a row's steps, with the state of everything but the slots."""
+    core_type: type[_core.NumberModel] | type[_core.ClassModel]
 
     def __init__(
         self, config: AutoConfig, dimension: int, targets: int, previous: int | None = None
@@ -101,9 +96,7 @@ class Model(ABC):
         """Forecasts beside predictions, with horizons."""
         self.quantile_part: Quantiles | None = None
         """The quantiles beside predictions and intervals, if they are asked for."""
-        self.changes: list[Change] = []
-        self._due_at = 0
-        """After how many rows there may be something to do; 0 if that is not known."""
+        self._changes: list[Change] = []
         self._large = False
         """Whether there was a warning that the model is large."""
         self.core = self._make_core()
@@ -113,36 +106,43 @@ class Model(ABC):
 
     def __getstate__(self) -> dict[str, object]:
         """For copy and pickle: the core as arrays."""
-        return self.__dict__ | {"core": self.core.state(), "_size": self._size}
+        self._collect_changes()
+        return self.__dict__ | {"core": self.core.state()}
 
-    def __setstate__(self, state: dict[str, object]) -> None:
-        size, arrays = state.pop("_size"), state.pop("core")
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        arrays = state.pop("core")
         self.__dict__.update(state)
         self.core = self._make_core()
         self.core.use_scaling(self.scaling.statistics)
         self.core.use_slots(len(self.pool), self.members.tolist())
-        self._allocate(size)  # type: ignore[arg-type]
-        self.core.restore(arrays)  # type: ignore[arg-type]
+        self.core.restore(arrays)
         self.core.use_banks(self.banks)
 
-    @property
-    def _size(self) -> int:
-        """How many rows the core holds back, or how many classes it has scores for."""
-        core = self.core
-        return core.held if isinstance(core, _core.NumberModel) else core.scores
-
-    def _allocate(self, size: int) -> None:
-        """Let the core make arrays of the lengths that a state with this size has."""
-        if isinstance(self.core, _core.NumberModel):
-            self.core.allocate(size)
-        else:
-            self.core.allocate(self.classes, size)
+    def _make_core(self) -> Any:
+        """The part of the core, which has learned nothing."""
+        config, (lower, upper) = self.config, self.config.bounds
+        last = config.restarts[-1]
+        return self.core_type(
+            inputs=self.dimension,
+            targets=max(self.targets, 1),
+            outputs=self.target_count,
+            classes=self.classes,
+            lags=config.lags,
+            remembered=self.remembered_targets(),
+            previous=self.previous,
+            places=season_places(config.seasons),
+            season_size=history_size(config.seasons),
+            replay=REPLAY if config.keeps_rows else last,
+            replay_until=2**62 if config.keeps_rows else last,
+            first_restart=config.restarts[0],
+            lower=lower,
+            upper=upper,
+            levels=config.quantiles,
+            recent=RECENT_ERRORS,
+            limit=FALSE_ALARM_ROWS,
+        )
 
     # --- what the tasks do differently ----------------------------------------------------------
-
-    @abstractmethod
-    def _make_core(self) -> _core.NumberModel | _core.ClassModel:
-        """The part of the core, which has learned nothing."""
 
     @property
     @abstractmethod
@@ -159,15 +159,6 @@ class Model(ABC):
 
     def finish_restart(self) -> None:  # noqa: B027
         """End a restart that is spread over rows, before columns or slots change."""
-
-    @abstractmethod
-    def _totals(self) -> list[tuple[float, float, float, float]]:
-        """By target: how many predictions count, the sum of their errors, how many rows had a last
-        target to compare with, and the sum of the errors of that one as a prediction."""
-
-    @abstractmethod
-    def long_mean_weights(self) -> Floats:
-        """The long running mean of the weights of the slots of the pool."""
 
     @abstractmethod
     def replay_samples(self, most: int = REPLAY) -> tuple[Floats, Floats] | None:
@@ -197,16 +188,13 @@ class Model(ABC):
     @property
     def scored(self) -> int:
         """How many predictions of the first target count: not those before any was known."""
-        return int(self._totals()[0][0])
+        return int(self.core.totals()[0, 0])
 
     def mean_errors(self) -> tuple[Floats, Floats]:
         """(K,) each: the mean squared error of the predictions of every target, and of the last
         target as a prediction; or the shares of wrong labels (1,). NaN before the first."""
-        means = [
-            [total / count if count > 0 else np.nan for count, total in (totals[:2], totals[2:])]
-            for totals in self._totals()
-        ]
-        errors, baseline = np.array(means).T
+        counts, sums = self.core.totals().reshape(-1, 2, 2).T  # (2, K) each
+        errors, baseline = np.where(counts > 0, sums / np.maximum(counts, 1.0), np.nan)
         return errors, baseline
 
     def remembered_targets(self) -> int:
@@ -231,19 +219,11 @@ class Model(ABC):
 
         late : whether rows before them wait for their targets.
         """
-        output: Floats = self.core.predict_rows(X, pasts, late, tail)[0]
-        return output
+        return self.core.predict_rows(X, pasts, late, tail)
 
     def record(self, prediction: _core.Prediction) -> Record:
         """A prediction as a row of a trace."""
-        weights, slots = np.atleast_2d(self.core.weights())[None], None
-        if len(prediction.slots):
-            idle = np.ones(len(self.pool), dtype=np.bool_)
-            idle[self.members] = False
-            count = self.target_count if self.targets else 0  # 0 for classes: a score of 0
-            centers = [self.scaling.statistics.target_scale(k)[0] for k in range(count)] or [0.0]
-            slots = np.where(idle, np.array(centers)[:, None], prediction.slots)[None]
-        record = self._make_record(prediction.output[None], weights, slots)
+        record = self._make_record(*self.core.record(prediction))
         if self.quantile_part is not None:
             quantiles = prediction.more.reshape(2, 1, self.target_count, -1)[0]
             record["quantiles"] = quantiles if self.target_count > 1 else quantiles[:, 0]
@@ -270,49 +250,27 @@ class Model(ABC):
         """
         rows, part = targets.reshape(len(X), -1), self.quantile_part
         records: list[Record] = []
-        if part is not None:  # compared with ends of intervals, row by row
-            for x, y in zip(X[:, None], rows[:, None], strict=True):  # (1, d), (1, K)
-                prediction = self.predict_next(x[0], 0, tail) if earlier is None else earlier
-                records.append(self.record(prediction))
-                part.learn(x, y, *prediction.more.reshape(2, self.target_count, -1))
-                self._step(x, y, tail, prediction, slots=False)
-            return records if earlier is None else []
-        if earlier is not None:
-            self._step(X, rows, tail, earlier, slots=False)
-            return []
         done = 0
         slots = not {"slot_predictions", "slot_classes"}.isdisjoint(fields)
         while done < len(X):
-            end = done + min(CHUNK, max(self._due_at - self.rows, 1))
-            count, record = self._step(X[done:end], rows[done:end], tail, None, slots=slots)
-            records.append(record)
+            size = CHUNK if part is None else 1  # quantiles are compared with ends of intervals
+            X_next, y_next, prediction = X[done:][:size], rows[done:][:size], earlier
+            if part is not None:
+                if prediction is None:
+                    prediction = self.predict_next(X_next[0], 0, tail)
+                    records.append(self.record(prediction))
+                part.learn(X_next, y_next, *prediction.more.reshape(2, self.target_count, -1))
+            count, arrays = self.core.step(X_next, y_next, tail, prediction, slots)
+            if prediction is None:
+                outputs, weights, by_slot = arrays
+                by_slot = None if by_slot is None else by_slot[:count]
+                records.append(self._make_record(outputs[:count], weights[:count], by_slot))
+            if self.forecaster is not None and isinstance(self.core, _core.NumberModel):
+                self.forecaster.learn_rows(X_next[:count], y_next[:count, 0], self.core.readings)
+            if self.rows >= self.core.due_at:
+                self._do_what_is_due()
             done += count
         return records
-
-    def _step(
-        self,
-        X: Floats,
-        targets: Floats,
-        tail: float,
-        earlier: _core.Prediction | None,
-        *,
-        slots: bool,
-    ) -> tuple[int, Record]:
-        """Predict and learn the first rows; how many, and what a trace has of them."""
-        count, outputs, weights, by_slot, signals = self.core.step(X, targets, tail, earlier, slots)
-        record = {}
-        if earlier is None:
-            by_slot = None if by_slot is None else by_slot[:count]
-            record = self._make_record(outputs[:count], weights[:count], by_slot)
-        for row, what, of in signals:  # of target or input `of`
-            is_input = what == "input level"
-            where = f", target {of}" if self.target_count > 1 and not is_input else ""
-            self._note_change(Change(row, what + where, of if is_input else -1))
-        if self.forecaster is not None and isinstance(self.core, _core.NumberModel):
-            self.forecaster.learn_rows(X[:count], targets[:count, 0], self.core.readings)
-        if self.rows >= self._due_at:
-            self._do_what_is_due()
-        return count, record
 
     def _do_what_is_due(self) -> None:
         """Restart, look for seasons and revise slots, if it is time; note when it will be next."""
@@ -326,28 +284,28 @@ class Model(ABC):
             self.warn_if_large()
         due = [REVISIONS.rows_left(rows), *(at - rows for at in restarts if at > rows)]
         due += [LOOKS.rows_left(rows)] if self.config.seasons == AUTO else []
-        self._due_at = rows + min(due)
+        self.core.due_at = rows + min(due)
+        self._collect_changes()
+
+    @property
+    def changes(self) -> list[Change]:
+        """The last signals of change, by row."""
+        self._collect_changes()
+        return self._changes
+
+    def _collect_changes(self) -> None:
+        """Take over the signals of the core."""
+        for row, what, of in self.core.take_signals():  # of target or input `of`
+            is_input = what == "input level"
+            where = f", target {of}" if self.target_count > 1 and not is_input else ""
+            self._note_change(Change(row, what + where, of if is_input else -1))
 
     def _note_change(self, change: Change) -> None:
         """Add a signal of change. They stay sorted by row, whatever the batches."""
-        insort(self.changes, change)
-        del self.changes[:-MAX_CHANGES]
+        insort(self._changes, change)
+        del self._changes[:-MAX_CHANGES]
 
     # --- columns --------------------------------------------------------------------------------
-
-    def core_settings(self) -> dict[str, object]:
-        """What both parts of the core are made of."""
-        config = self.config
-        return {
-            "inputs": self.dimension,
-            "targets": max(self.targets, 1),
-            "remembered": self.remembered_targets(),
-            "previous": self.previous,
-            "places": season_places(config.seasons),
-            "season_size": history_size(config.seasons),
-            "recent": RECENT_ERRORS,
-            "limit": FALSE_ALARM_ROWS,
-        }
 
     def lay_out(self, first_inputs: int) -> None:
         """Choose scaling and slots for the present inputs; those beyond the first ones are new."""
@@ -592,7 +550,7 @@ class Model(ABC):
             return False
         self.finish_restart()
         rows = self.rows
-        weights = np.maximum(self.mean_weights_of_outputs(), self.long_mean_weights())
+        weights = np.maximum(self.mean_weights_of_outputs(), self.core.long_mean())
         before, slots_before = self.selection, self._running_slots()
         anew = self.pool.relevant_slots if self.learn_relevance() else ()
         after, reasons = revise(self.pool, before, rows, weights, self.slot_losses())
@@ -638,7 +596,6 @@ class Model(ABC):
             "selection": asdict(self.selection),
             "slot_changes": [asdict(change) for change in self.slot_changes],
             "changes": [list(change) for change in self.changes],
-            "size": self._size,
             "outputs": [bank.outputs for bank in self.banks],
         }
         return header, arrays
@@ -650,33 +607,24 @@ class Model(ABC):
         outputs = [whole_number(n, 1, 10**6, "the outputs of a bank") for n in header["outputs"]]
         self.core.set_periods(periods)
         self.lay_out(first)
-        most = CHANGE_AFTER - 1 if self.targets else sum(outputs)
-        self._allocate(whole_number(header["size"], 0 if self.targets else most, most, "its size"))
-        self._check_statistics(under("core/", arrays))
-        reading.restore({"core": self.core}, header, arrays)
-        if self.periods != periods or not self.scaling.has_plausible_shifts():
-            raise FileRefused("no stream has such running statistics.")
+        self.core.restore(under("core/", arrays))
+        if self.periods != periods:
+            raise FileRefused("its seasons have other periods.")
+        if isinstance(self.core, _core.ClassModel) and self.core.scores != sum(outputs):
+            raise FileRefused("its probabilities do not fit its outputs.")
         self.pool = self._make_pool(self.scaling)  # a target may be skewed
         selection = Selection.parse(header["selection"], len(self.pool.groups))
         if not self.pool.can_run(selection.running):
             raise FileRefused("its running slots do not fit its settings.")
         self._select(selection)
         self.slot_changes = parse_changes(header["slot_changes"])
-        self.changes = [
+        self._changes = [
             Change(int(row), str(what), *map(int, rest)) for row, what, *rest in header["changes"]
         ]
         if outputs != list(self.outputs_per_bank if self.started else ()):
             raise FileRefused("it has the wrong number of banks or outputs.")
         new = {f"bank{number}": self.new_bank(count) for number, count in enumerate(outputs)}
         self.use_banks([*reading.restore(new, header, arrays).values()])
-
-    def _check_statistics(self, state: Arrays) -> None:
-        """Refuse statistics that are no numbers; inputs, past and some targets may be missing."""
-        several = self.target_count > 1
-        check_finite(
-            {name: array for name, array in state.items() if not (several and "targets" in name)},
-            ("inputs", "past", "lagged"),
-        )
 
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -711,6 +659,7 @@ class NumberModel(Model):
     """
 
     core: _core.NumberModel
+    core_type = _core.NumberModel
 
     def __init__(
         self,
@@ -726,19 +675,6 @@ class NumberModel(Model):
         """With what the model goes on when the last restart is over."""
         super().__init__(config, dimension, targets, previous)
 
-    def _make_core(self) -> _core.NumberModel:
-        lower, upper = self.config.bounds
-        keeps, last = self.config.revises, self.config.restarts[-1]
-        return _core.NumberModel(
-            **self.core_settings(),
-            outputs=self.target_count,
-            replay=REPLAY if keeps else last,
-            replay_until=2**62 if keeps else last,
-            lower=lower,
-            upper=upper,
-            levels=self.config.quantiles,
-        )
-
     @property
     def outputs_per_bank(self) -> tuple[int, ...]:
         return (self.target_count,)
@@ -746,9 +682,7 @@ class NumberModel(Model):
     def _make_record(self, outputs: Floats, weights: Floats, slots: Floats | None) -> Record:
         count, several = len(outputs), self.target_count > 1
         values = outputs.reshape(count, self.target_count, 3)
-        if slots is None:
-            slots = np.repeat(values[:, :, :1], weights.shape[-1], axis=2)
-        record = {"weights": weights, "slot_predictions": slots}
+        record = {"weights": weights} | ({} if slots is None else {"slot_predictions": slots})
         parts = zip(("predictions", "lower", "upper"), np.moveaxis(values, 2, 0), strict=True)
         record |= {name: array.copy() for name, array in parts}
         return record if several else {name: array[:, 0] for name, array in record.items()}
@@ -821,7 +755,7 @@ class NumberModel(Model):
                 self.finish_restart()
         super()._do_what_is_due()
         if self.upcoming is not None:
-            self._due_at = self.rows + 1
+            self.core.due_at = self.rows + 1
 
     def _usual_rows(
         self,
@@ -855,17 +789,6 @@ class NumberModel(Model):
     def replay_samples(self, most: int = REPLAY) -> tuple[Floats, Floats] | None:
         return self._usual_rows(most=most)[:2] if self.config.revises else None
 
-    def long_mean_weights(self) -> Floats:
-        means: Floats = np.mean([self.core.long_mean(k) for k in range(self.target_count)], axis=0)
-        return means
-
-    def _totals(self) -> list[tuple[float, float, float, float]]:
-        tracks = [self.core.track(k) for k in range(self.target_count)]
-        return [
-            (rows - unscored, loss, rows - 1, last_value_loss)
-            for rows, unscored, loss, last_value_loss, _ in tracks
-        ]
-
     # --- saving ---------------------------------------------------------------------------------
 
     def describe(self) -> tuple[Json, Arrays]:
@@ -883,10 +806,9 @@ class NumberModel(Model):
         last = self.config.restarts[-1]
         fitted = whole_number(header["upcoming"], last, last, "rows at a restart")
         whole_number(self.rows, fitted, fitted + SPREAD - 1, "rows of a restart")
-        self._check_statistics(under("upcoming/", arrays))
         scaling = self._new_scaling()
         reading.restore({"upcoming": scaling.statistics}, header, arrays)
-        if not (self.banks and scaling.has_plausible_shifts()):
+        if not self.banks:
             raise FileRefused("no restart can go on with this.")
         self.upcoming = upcoming = self._upcoming_with(scaling, fitted)
         for rows in range(fitted + 1, self.rows + 1):
@@ -1000,23 +922,13 @@ class ClassModel(Model):
 
     target_count = 1
     core: _core.ClassModel
+    core_type = _core.ClassModel
 
     def __init__(
         self, config: AutoConfig, dimension: int, classes: int, previous: int | None = None
     ) -> None:
         self.classes = classes
         super().__init__(config, dimension, 0, previous)
-        self.core.allocate(classes, 0)
-
-    def _make_core(self) -> _core.ClassModel:
-        return _core.ClassModel(
-            **self.core_settings(),
-            outputs=1,
-            replay=REPLAY,
-            replay_until=2**62,
-            lags=self.config.lags,
-            first_restart=self.config.restarts[0],
-        )
 
     # --- outputs --------------------------------------------------------------------------------
 
@@ -1106,11 +1018,10 @@ class ClassModel(Model):
         record = {"probabilities": outputs, "weights": weights[:, 0]}
         if slots is not None and slots.shape[1]:
             record |= {"slot_predictions": slots[:, 0].copy(), "slot_classes": _slot_classes(slots)}
-        else:
+        elif slots is not None:  # there is no bank yet
             best = best_class(outputs).astype(np.float64)
-            shape = (len(outputs), weights.shape[-1])
-            record["slot_predictions"] = np.zeros(shape)
-            record["slot_classes"] = np.repeat(best[:, None], shape[1], axis=1)
+            zeros = np.zeros((len(outputs), slots.shape[-1]))
+            record |= {"slot_predictions": zeros, "slot_classes": zeros + best[:, None]}
         return record
 
     def _start_banks(self) -> None:
@@ -1123,14 +1034,6 @@ class ClassModel(Model):
         X, pasts, targets = (array[-most:] for array in self.core.latest()[:3])
         labels = output_labels(targets[:, 0], self._positives())
         return self.scaling.statistics.scale_rows(X, pasts), labels
-
-    def long_mean_weights(self) -> Floats:
-        means: Floats = self.core.long_mean
-        return means
-
-    def _totals(self) -> list[tuple[float, float, float, float]]:
-        wrong, wrong_baseline = self.core.wrong
-        return [(self.rows - self.core.unscored, wrong, self.rows - 1, wrong_baseline)]
 
 
 def output_labels(targets: Floats, positives: np.ndarray) -> Floats:
@@ -1294,129 +1197,3 @@ def _stack(records: Iterable[Floats]) -> Floats:
     for rows, part in zip(wide, parts, strict=True):
         rows[:, : part.shape[1]] = part
     return np.concatenate(wide)
-
-
-# --- predictions of single rows whose targets have not come ---------------------------------------
-
-PENDING_LIMIT = 1000
-"""How many are kept, unless a bank is set to targets that are delayed by more rows."""
-
-LARGEST_PENDING_LIMIT = 100_001
-"""The largest limit that may be set."""
-
-
-class PendingPredictions:
-    """The newest predictions of single rows, the oldest first, by their input.
-
-    Predicting the same input twice before anything is learned counts once.
-    """
-
-    def __init__(self) -> None:
-        self.items: list[tuple[bytes, _core.Prediction]] = []
-        """The bytes of each input, and its prediction. Changed by the methods below only."""
-        self.limit = PENDING_LIMIT
-        self.expired = 0
-        """How many, the oldest, were made before the row that was learned last: their targets may
-        never come."""
-
-    @property
-    def fresh(self) -> int:
-        """How many were made after the row that was learned last."""
-        return len(self.items) - self.expired
-
-    def waiting_before(self, key: bytes, rows: int) -> int:
-        """How many fresh ones are older than that of this input, after so many learned rows."""
-        index = self._index(key, rows)
-        return self.fresh if index is None else max(index - self.expired, 0)
-
-    def _index(self, key: bytes, rows: int) -> int | None:
-        """Where the prediction of this input is, if it was made after so many learned rows."""
-        for index in range(len(self.items) - 1, -1, -1):
-            other, earlier = self.items[index]
-            if earlier.rows_before != rows:
-                return None
-            if other == key:
-                return index
-        return None
-
-    def add(self, x: Floats, prediction: _core.Prediction, *, distinct: bool = False) -> None:
-        """Keep a prediction; `distinct` if it is a row of its own even where the input is equal."""
-        key = x.tobytes()
-        index = None if distinct else self._index(key, prediction.rows_before)
-        if index is not None:
-            self.items[index] = (key, prediction)
-            return
-        if len(self.items) < self.limit:
-            self.append(key, prediction)
-            return
-        with defer_signals():
-            self.append(key, prediction)
-            forgotten = len(self.items) - self.limit
-            del self.items[:forgotten]
-            self.expired = max(self.expired - forgotten, 0)
-
-    def append(self, key: bytes, prediction: _core.Prediction) -> None:
-        """Keep the prediction of a row of its own, whatever the limit."""
-        self.items.append((key, prediction))
-
-    def clear(self) -> None:
-        """Forget all predictions."""
-        self.items.clear()
-        self.expired = 0
-
-    def add_inputs(self, count: int) -> None:
-        """Add `count` columns, which were missing when the predictions were made."""
-        missing = np.full(count, np.nan).tobytes()
-        self.items = [(key + missing, prediction) for key, prediction in self.items]
-
-    def pop(self, x: Floats) -> _core.Prediction | None:
-        """Remove and return the oldest prediction for this input, which is learned now, or None."""
-        keys, key = [other for other, _ in self.items], x.tobytes()
-        self.expired = keys.index(key) if key in keys else len(keys)
-        return self.items.pop(self.expired)[1] if self.expired < len(keys) else None
-
-    # --- saving ---------------------------------------------------------------------------------
-
-    def describe(self) -> tuple[Json, Arrays]:
-        """How many are expired, and the numbers of all predictions one after the other.
-
-        sizes (n, 8): how many numbers are the input, the rows before it, and each array of the
-        prediction.
-        """
-        states = [
-            [np.frombuffer(key), *map(np.ravel, prediction.__getstate__())]
-            for key, prediction in self.items
-        ]
-        sizes = np.array([list(map(len, state)) for state in states]).reshape(-1, 8)
-        values = np.concatenate([np.zeros(0), *(part for state in states for part in state)])
-        return {"expired": self.expired}, {"sizes": sizes, "values": values}
-
-    def restore(self, header: Json, arrays: Arrays, model: Model, width: int) -> None:
-        """Continue, with nothing so far, from what `describe` returned.
-
-        width : how many numbers an input has.
-        """
-        values, count, pool = arrays["values"], model.target_count, len(model.names)
-        scores = [count] if model.targets else range(max(model.outputs, count) + 1)
-        output = [3 * count] if model.targets else range(len(values) + 1)
-        more, core = 2 * count * len(model.config.quantiles), model.core
-        slots = [0, *(outputs * pool for outputs in scores)]
-        possible = ([width], [1], [core.past], scores, slots, output, [more], [core.ends])
-        sizes = arrays["sizes"].tolist()
-        if len(sizes) > LARGEST_PENDING_LIMIT:
-            raise FileRefused("it has too many pending predictions.")
-        place = 0
-        for row in sizes:
-            if any(size not in fitting for size, fitting in zip(row, possible, strict=True)):
-                raise FileRefused("its pending predictions do not fit its settings.")
-            ends = place + np.cumsum(row, dtype=np.int64)
-            parts = [part.copy() for part in np.split(values[place : ends[-1]], ends[:-1] - place)]
-            x, (rows,), past, scored, by_slot, *rest = parts
-            rows_before = whole_number(rows, 0, model.rows, "rows")
-            by_slot = by_slot.reshape(-1, pool)
-            prediction = _core.Prediction(rows_before, past, scored, by_slot, *rest)
-            self.append(x.tobytes(), prediction)
-            place = int(ends[-1])
-        if place != len(values):
-            raise FileRefused("its pending predictions do not fit its settings.")
-        self.expired = whole_number(header["expired"], 0, len(sizes), "old predictions")

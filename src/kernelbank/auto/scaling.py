@@ -19,14 +19,9 @@ from .seasons import SEASON_INPUTS, SEASON_PAST
 """The running statistics of a column: those of its values so far, its center and scale, how many
 far values came in a row and how many are in its ring, and what missing values are filled in by."""
 
-CHANGE_AFTER: int = _core.CHANGE_AFTER
-"""How many far values in a row are a new level or scale."""
-
-FAR, EXTREME = 1, 2
-"""Outlier levels of a target: beyond 10 standard deviations, beyond 1,000."""
-
-RING = 1000
-"""Values among which a value is ranked."""
+CHANGE_AFTER: int = _core.CHANGE_AFTER  # how many far values in a row are a new level or scale
+FAR, EXTREME = 1, 2  # outlier levels of a target: beyond 10 standard deviations, beyond 1,000
+RING = 1000  # values among which a value is ranked
 
 SCALINGS = ("standard", "asinh", "rank", "none")
 
@@ -198,35 +193,21 @@ class Scaling:
         if self.outputs != 1 or not self.relevant_columns:
             return None
         shift = self.statistics.target_shift()
-        return ShiftedLog(shift) if shift and is_plausible_shift(shift) else None
-
-    def has_plausible_shifts(self) -> bool:
-        """Whether shifts from a file can be those of a stream."""
-        count = max(self.outputs, 1)
-        return all(is_plausible_shift(self.statistics.target_shift(k)) for k in range(count))
+        return ShiftedLog(shift) if shift else None
 
 
 # --- skewed targets -------------------------------------------------------------------------------
 
-LEAST_ROWS = 30
-"""With fewer rows nothing is said about skewness."""
+LEAST_ROWS = 30  # with fewer rows nothing is said about skewness
+SKEWED = 0.5  # skewness beyond which a target is transformed
 
-SKEWED = 0.5
-"""Skewness beyond which a target is transformed."""
-
-LEAST_SHIFT = 1.2
+LEAST_SHIFT: float = _core.LEAST_SHIFT
 """In standard deviations: with a pole nearer to the mean, small differences at the lower end of a
 heavy-tailed target would count more than all others."""
 
-LARGEST_DEVIATION = 10.0
-"""Deviations beyond this count as this."""
+LARGEST_DEVIATION = 10.0  # deviations beyond this count as this
 
 _LOW_END = 0.02
-
-
-def is_plausible_shift(shift: float) -> bool:
-    """Whether `log_shift` can have returned this."""
-    return shift == 0.0 or LEAST_SHIFT <= abs(shift) <= 3.0 * LARGEST_DEVIATION
 
 
 def log_shift(deviations: Floats) -> float:

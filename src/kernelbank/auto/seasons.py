@@ -29,29 +29,17 @@ SEASON_INPUTS: int = _core.SEASON_INPUTS
 """Columns of a scaled row for each period: the last target of the phase, the mean of those known,
 then cosines and sines."""
 
-SHORTEST = 4
-"""The shortest period that is looked for."""
-
-MULTIPLES = 8
-"""How many multiples of a period are looked at, at most."""
-
-AUTO = "auto"
-"""The value of `seasons` by which periods are found in the stream."""
-
-LARGEST_PERIOD = 20_000
-"""The longest period that can be named: two weeks of minutes."""
-
-MOST_PERIODS = 4
-"""How many periods can be named."""
-
-PLACES = 2
-"""How many periods are found in a stream: a day and a week."""
+SHORTEST = 4  # the shortest period that is looked for
+MULTIPLES = 8  # how many multiples of a period are looked at, at most
+AUTO = "auto"  # the value of `seasons` by which periods are found in the stream
+LARGEST_PERIOD = 20_000  # the longest period that can be named: two weeks of minutes
+MOST_PERIODS = 4  # how many periods can be named
+PLACES = 2  # how many periods are found in a stream: a day and a week
 
 WINDOW = 4096
 """Newest targets in which periods are looked for; the longest that can be found is a quarter."""
 
-LEAST_DAYS = 28
-"""How many times a period must have come before a longer one is looked for."""
+LEAST_DAYS = 28  # how many times a period must have come before a longer one is looked for
 
 LATE = 2048
 """Rows after which a period must be clearer, since the other slots have learned much by then."""
@@ -77,11 +65,8 @@ FIRST_LOOKS, NEXT_LOOKS = (200, 300, 400, 500, 700, 1000, 1400, 2800), 2000
 LOOKS = Schedule(FIRST_LOOKS, NEXT_LOOKS)
 """When periods are looked for: soon after four days, or four weeks, of hours or parts of them."""
 
-SIGNIFICANT = 5.0
-"""Standard deviations of chance that a period must exceed."""
-
-SIGNIFICANT_DAYS = 3.5
-"""The same of a period of days: there are few that it may be."""
+SIGNIFICANT = 5.0  # standard deviations of chance that a period must exceed
+SIGNIFICANT_DAYS = 3.5  # the same of a period of days: there are few that it may be
 
 LEAST_HEIGHT, LEAST_LATE_HEIGHT = 0.15, 0.3
 """The least autocorrelation of a season; the second is for those found late."""
@@ -96,8 +81,7 @@ FEWEST_PARTS, LEAST_PART = 3, 0.5
 """A part of a period, such as the day in a week, is a period too if the whole has at least three of
 them, and its multiples inside the whole have this share of the whole's autocorrelation."""
 
-Setting = str | tuple[int, ...] | None
-"""Of `seasons`: periods, "auto" or None."""
+Setting = str | tuple[int, ...] | None  # of `seasons`: periods, "auto" or None
 
 
 def season_places(seasons: Setting) -> int:

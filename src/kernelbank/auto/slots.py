@@ -82,15 +82,13 @@ SEVERAL_OUTPUTS, EACH_OUTPUT = 2.9, 1 / 7
 START = 1.5
 """How many times more it may cost before the first revision, which finds out what is needed."""
 
-LARGEST_STATE = 300_000_000
-"""How many bytes the slots of all outputs but the first may have."""
+LARGEST_STATE = 300_000_000  # how many bytes the slots of all outputs but the first may have
 
 SEVERAL_STATES = 4
 """Memory limit of unshared slots, such as trees, as a multiple of one output's initial slots: they
 cost little time for their size."""
 
-SHARED = 0.5
-"""A group is shared if a further output costs less than this part of the first one."""
+SHARED = 0.5  # a group is shared if a further output costs less than this part of the first one
 
 
 @dataclass(frozen=True)
@@ -381,12 +379,10 @@ JOINT: dict[str, Any] = {
 
 RIDGE = 0.01
 LINEAR_RIDGE = 1.0
-SLOW, FAST = 0.9999, 0.8
-"""Forgetting factors: of slots that forget, and of an adaptive bias."""
+SLOW, FAST = 0.9999, 0.8  # forgetting factors: of slots that forget, and of an adaptive bias
 
 FORGETTING: dict[str, Any] = {"forgetting": SLOW, "forget": "prior"}
-ADAPTIVE: dict[str, Any] = {**FORGETTING, "constant_forgetting": FAST}
-"""Memories of least squares."""
+ADAPTIVE: dict[str, Any] = {**FORGETTING, "constant_forgetting": FAST}  # memories of least squares
 
 TREE_BASES = (
     "random features, no forgetting",
@@ -415,11 +411,8 @@ SHIFT_FEATURES = 48
 NEIGHBOR_KERNELS = ((0.3, 0.1), (1.0, 0.01), (1.0, 0.1), (3.0, 0.01))
 """Widths and noises of the slots on nearest neighbors."""
 
-NOISE = 0.1
-"""The noise in units of their kernels, which are scaled accordingly."""
-
-MOST_SAMPLES = 2**14
-"""The most samples among which neighbors are searched."""
+NOISE = 0.1  # the noise in units of their kernels, which are scaled accordingly
+MOST_SAMPLES = 2**14  # the most samples among which neighbors are searched
 
 
 def needs_shift(loss: Loss) -> bool:
@@ -596,8 +589,7 @@ BOOSTED_VALUES = 2**18
 LARGER_TREES, LARGEST_TREE = 8, 4_000_000
 """How many times more nodes the trees of reserves have, and roughly how many bytes at most."""
 
-SUBSETS = 3
-"""How many random halves of the inputs there are."""
+SUBSETS = 3  # how many random halves of the inputs there are
 
 RELEVANT_WIDTHS = {"wide": 2.0, "medium": 1.0, "narrow": 0.5}
 """Of the kernels of all relevant columns: in standard deviations, times sqrt(columns)."""
@@ -720,8 +712,7 @@ def _larger_nodes(size: Size, dimension: int) -> int:
 LEAST_RELEVANCE = 1e-4
 """The least m_k, in units of their mean: a column that says nothing now may say something later."""
 
-RELEVANCE_ROWS = 256
-"""How many of the newest rows the gradients are averaged over."""
+RELEVANCE_ROWS = 256  # how many of the newest rows the gradients are averaged over
 
 
 def new_relevance(bank: KernelBank, slot: int, rows: Floats, relevance: Floats) -> Floats:
@@ -765,11 +756,8 @@ def new_relevance(bank: KernelBank, slot: int, rows: Floats, relevance: Floats) 
 # --- revision -------------------------------------------------------------------------------------
 
 FIRST_REVISION, SECOND_REVISION, PERIOD = 512, 4096, 8192
-REVISIONS = Schedule((FIRST_REVISION, SECOND_REVISION), PERIOD)
-"""When groups are revised."""
-
-NEGLIGIBLE = 1e-3
-"""Groups with at most this weight have none."""
+REVISIONS = Schedule((FIRST_REVISION, SECOND_REVISION), PERIOD)  # when groups are revised
+NEGLIGIBLE = 1e-3  # groups with at most this weight have none
 
 CHEAP = 0.01
 """Groups that cost less than this part of the limit, and need no other, are never retired."""

@@ -19,11 +19,8 @@ from ..bank.serialization import BUILT_IN, under
 from ..errors import FileRefused
 from ..io.specs import from_spec
 
-Json = dict[str, Any]
-"""Plain data of a file, which in a forged one may be anything."""
-
-Arrays = dict[str, np.ndarray]
-"""The arrays of a state, by their names in a file."""
+Json = dict[str, Any]  # plain data of a file, which in a forged one may be anything
+Arrays = dict[str, np.ndarray]  # the arrays of a state, by their names in a file
 
 Parts = Mapping[str, Any]
 """What a part holds, by name: an array, an object of the core (with `state` and `restore`), a bank,

@@ -26,14 +26,9 @@ if TYPE_CHECKING:
 FALSE_ALARM_ROWS = 10_000.0
 """A false signal of a changed error comes at most once in this many rows, on average."""
 
-RECENT_ERRORS = 500
-"""Errors among which a new one is ranked, to detect changes."""
-
-MAX_CHANGES = 1000
-"""Signals of change that are kept."""
-
-MAX_LABELS = 6
-"""How many classes are listed, at most."""
+RECENT_ERRORS = 500  # errors among which a new one is ranked, to detect changes
+MAX_CHANGES = 1000  # signals of change that are kept
+MAX_LABELS = 6  # how many classes are listed, at most
 
 
 class Change(NamedTuple):

@@ -163,11 +163,8 @@ def _without_names(values: object, missing: MissingValues | None) -> object:
 MAX_CLASSES = 100
 """How many labels are found in a stream by default: a target with more may be a number."""
 
-LARGEST_LIMIT = 10_000
-"""The most that max_classes may be."""
-
-LISTED = 12
-"""Labels that a message lists."""
+LARGEST_LIMIT = 10_000  # the most that max_classes may be
+LISTED = 12  # labels that a message lists
 
 _REMEDY = "Give booleans, whole or other finite numbers, or text."
 
@@ -228,6 +225,13 @@ class ClassLabels:
     def number(self, label: Label) -> int:
         """The number of a known label's class."""
         return self._numbers[label]
+
+    def known_number(self, label: object) -> int | None:
+        """The same for anything; None if it is not a known label as it is."""
+        try:
+            return self._numbers.get(label)  # type: ignore[call-overload, no-any-return]
+        except TypeError:  # not hashable
+            return None
 
     def refused(self, labels: Sequence[Label], waiting: Iterable[Label] = ()) -> list[RefusedLabel]:
         """Which of these labels, in their order, may not occur; changes nothing.
