@@ -80,8 +80,6 @@ class Combiner {
     for (int t = 0; t < block.count; ++t, weights = chosen, chosen += block.slots)
       choose(block.sample(t), weights, chosen);
   }
-  /// For rules by gradient steps: the largest rate over the largest stable one so far, and that rate.
-  virtual std::pair<double, double> step_ratio() const { return {0.0, 0.0}; }
   /// Go on from the state of a bank with other slots: arrays `by_slot` are indexed accordingly.
   virtual void change_slots(Combiner& before, const SlotPlan& plan);
   /// Whether it calls a function of the user's, which may fail.

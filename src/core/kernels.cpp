@@ -80,12 +80,6 @@ static std::shared_ptr<const Statistic> make_statistic(const StatisticSpec& spec
       const double value = sine(3.141592653589793 * (x - t) / period);
       return total + value * value;
     });
-  if (spec.name == "spline_product")
-    // prod_k (1 + x_k t_k + m^2 (3 M - m) / 6), m and M the smaller and the larger of x_k and t_k
-    return over_coordinates(1.0, [](double total, double x, double t, double) {
-      const double low = std::min(x, t), high = std::max(x, t);
-      return total * (1.0 + x * t + low * low * (3.0 * high - low) / 6.0);
-    });
   if (spec.name == "c_function") return std::make_shared<CFunction>(spec);
   throw std::invalid_argument("unknown statistic " + spec.name);
 }

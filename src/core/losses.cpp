@@ -68,27 +68,6 @@ struct Poisson {
   Lanes derivative(Lanes f, Lanes y) const { return exp_of_lanes(log_rates(f, y)) - y; }
 };
 
-/// The envelope of l(f, y) = f - y log f - (y - y log y) for f > 0 (for y = 0: f, for f >= 0) and
-/// infinite elsewhere, for counts y with f the rate itself.
-struct PoissonRate {
-  double smoothing;
-
-  /// q = y / u with the u > 0 that solves 1 - y / u + (u - f) / smoothing = 0, without
-  /// cancellation.
-  Lanes target_over_rate(Lanes f, Lanes y) const {
-    Lanes d = f - smoothing;
-    Lanes root = sqrt(d * d + 4.0 * smoothing * y);
-    return where_less(0.0, d, 2.0 * y / (d + root), (root - d) / (2.0 * smoothing));
-  }
-  Lanes value(Lanes f, Lanes y) const {
-    Lanes q = target_over_rate(f, y);
-    Lanes above = where_less(smoothing, f, f - smoothing, 0.0);  // u where y = 0
-    Lanes u = where_less(0.0, y, y / q, above);
-    return ((u - y) + y * log_or_zero(q)) + 0.5 * smoothing * (1.0 - q) * (1.0 - q);
-  }
-  Lanes derivative(Lanes f, Lanes y) const { return 1.0 - target_over_rate(f, y); }
-};
-
 // --- from formulas to losses ---------------------------------------------------------------------
 
 template <class Value, class Derivative>
@@ -196,7 +175,6 @@ std::shared_ptr<const Loss> make_loss(const std::string& name,
           },
           0.0);
     if (name == "poisson") return loss(Poisson{p}, p > 0.0 ? 1.0 / p : 0.0);
-    if (name == "poisson_rate") return loss(PoissonRate{p}, 1.0 / p);
   }
   throw std::invalid_argument("no loss " + name + " of " + std::to_string(parameters.size()) +
                               " parameters");

@@ -234,8 +234,6 @@ std::vector<Case> cases() {
                            {},
                            {{"coordinates", {0, 1}}}};
   const Settings last{{{"per_output", 0}}, {}, {}};
-  Settings nystrom = centres({{"novelty", 0.05}, {"landmarks", 20}});
-  nystrom.numbers["learning_rate"] = 0.1;
   Settings fourier_sgd = fourier(32, 2, "prior");
   fourier_sgd.numbers["learning_rate"] = 0.2;
   fourier_sgd.words["step_size"] = "adagrad";
@@ -265,7 +263,6 @@ std::vector<Case> cases() {
         {formula("rational_quadratic", "squared_distance", {0.7, -1.3}, both)}},
        {"Norma", norma(), {formula("matern3", "squared_distance", {1.7}, both)}},
        {"Norma", norma(), {formula("matern1", "squared_distance", {-LOG2_E}, both)}},
-       {"Norma", norma(0.01), {formula("identity", "spline_product", {}, both)}},
        {"Norma", norma(), {formula("exponential", "distance", {-LOG2_E}, both)}}});
   add("adagrad", {{"Norma", norma(0.5, 50, "adagrad"), four},
                   {"Norma", norma(0.5, 50, "inverse_sqrt"), four}});
@@ -273,7 +270,6 @@ std::vector<Case> cases() {
     add(forget, {{"FourierRLS", fourier(40, 2, forget), {one[0]}},
                  {"FourierRLS", fourier(104, 2, forget), {one[0]}}});
   add("fourier gradients", {{"FourierSGD", fourier_sgd, {one[0]}}});
-  add("nystrom", {{"NystromSGD", nystrom, {one[0]}}});
   add("tree", {{"PartitionTree", tree, {one[0]}}});
   add("neighbours", {{"NearestNeighborGP", neighbors, {one[0]}}});
   add("tracker", {{"KRLSTracker", tracker, {one[0]}}});
@@ -284,12 +280,9 @@ std::vector<Case> cases() {
   add("gradients on centres",
       {{"KLMS", centres({}), {one[0]}},
        {"QKLMS", centres({{"quantization", 0.1}}), {one[0]}},
-       {"KNLMS", centres({{"coherence", 0.9}, {"epsilon", 0.01}}), {one[0]}},
-       {"POLK", centres({{"compression", 0.01}}), {one[0]}}})
+       {"KNLMS", centres({{"coherence", 0.9}, {"epsilon", 0.01}}), {one[0]}}})
       .far = 1e6;
-  Case& labels = add("labels", {{"Projectron", centres({{"tolerance", 0.1}}), {one[0]}},
-                                {"Forgetron", centres({}), {one[0]}},
-                                {"Norma", norma(), four}});
+  Case& labels = add("labels", {{"Norma", norma(), four}});
   labels.loss = "logistic";
   add("prequential", mixed, "Simplex", jensen);
   Case& stacked = add("stacking", mixed, "Stacking", stacking);

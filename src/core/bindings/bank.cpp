@@ -343,11 +343,6 @@ class PyBank {
     return alerts;
   }
   Result step_ratio() { return by_slot(&Learner::step_ratio); }
-  std::vector<std::pair<double, double>> combiner_step() {
-    std::vector<std::pair<double, double>> steps;
-    for (const Bank::Output& output : bank_->outputs) steps.push_back(output.combiner->step_ratio());
-    return steps;
-  }
   /// The bytes of the state.
   std::size_t bytes() {
     std::size_t total = 0;
@@ -599,7 +594,6 @@ void kb::bind_bank(nb::module_& m) {
   def("ledger", &PyBank::ledger);
   def("alerts", &PyBank::alerts);
   def("step_ratio", &PyBank::step_ratio);
-  def("combiner_step", &PyBank::combiner_step);
   bank.def_prop_ro("samples", &PyBank::samples);
   bank.def_prop_ro("bytes", PyBank::in_turn(&PyBank::bytes));
 }

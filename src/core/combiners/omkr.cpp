@@ -18,7 +18,6 @@ class Omkr final : public Combiner {
     archive.by_slot("gradient", gradient_);
     archive("rate", rate_);
   }
-  std::pair<double, double> step_ratio() const override { return {steepest_, steepest_rate_}; }
 
   void choose(const Evidence& e, const double* weights, double* chosen) override {
     for (int i = 0; i < e.seen; ++i) {  // w'f(x_i)
@@ -40,38 +39,14 @@ class Omkr final : public Combiner {
       const double moved = weights[p] - rate_ * gradient;
       chosen[p] = e.window_loss[p] == INF || !std::isfinite(moved) ? 0.0 : moved;
     }
-    watch_step(e);
   }
 
  private:
-  /// Keep the largest rate g'H g / 2 g'g, H = loss_curvature F'F + ridge diag(a).
-  void watch_step(const Evidence& e) {
-    if (e.loss->curvature == 0.0) return;
-    double g_g = 0.0, g_h_g = 0.0;
-    for (int p = 0; p < e.slots; ++p) {
-      const double g = gradient_[p];
-      g_g += g * g;
-      g_h_g += ridge_ * e.curvature[p] * g * g;
-    }
-    for (int i = 0; i < e.seen; ++i) {
-      double product = 0.0;  // f(x_i)'g
-      for (int p = 0; p < e.slots; ++p)
-        product += e.values[std::size_t(i) * e.slots + p] * gradient_[p];
-      g_h_g += e.loss->curvature * product * product;
-    }
-    const double ratio = g_g > 0.0 ? 0.5 * rate_ * (g_h_g / g_g) : 0.0;
-    if (steepest_ < ratio && ratio < INF) {
-      steepest_ = ratio;
-      steepest_rate_ = rate_;
-    }
-  }
-
   double first_rate_ = number("learning_rate"), least_rate_ = number("least_rate");
   std::int64_t halve_every_ = spec_.settings.count("halve_every");
   double ridge_ = is_word("gradient", "exact") ? 2.0 : spec_.regularization;
   Array<double> gradient_ = Array<double>(spec_.slots);  // of the cost, before the last step
   double rate_ = 0.0;       // of that step
-  double steepest_ = 0.0, steepest_rate_ = 0.0;  // for a warning
   // scratch, on the window: w'f, targets and the slopes of the loss
   Array<double> f_ = Array<double>(padded_length(spec_.window), 1.0), y_ = f_, slopes_ = f_;
 };
