@@ -99,7 +99,7 @@ struct Zeros {
 };
 
 /// Rows of numbers; m[i] is a pointer to row i.
-template <class T>
+template <class T, class Allocator = Zeros<T>>
 class Matrix {
  public:
   Matrix() = default;
@@ -117,7 +117,7 @@ class Matrix {
   const T* operator[](int row) const { return numbers.data() + start(row); }
   int rows() const { return rows_; }
   int columns() const { return columns_; }
-  std::vector<T, Zeros<T>> numbers;  // never resized
+  std::vector<T, Allocator> numbers;  // never resized
 
  private:
   std::size_t start(int row) const {
@@ -128,6 +128,11 @@ class Matrix {
   }
   int rows_ = 0, columns_ = 0;
 };
+
+/// For a block of samples. It is freed and made anew at every call, and written whole: pages of the system
+/// would take longer than the numbers.
+template <class T>
+using BlockRows = Matrix<T, CacheAligned<T>>;
 
 /// Let scratch have at least so many rows of this length; what it holds is lost if it has not.
 template <class T>

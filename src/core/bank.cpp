@@ -315,11 +315,11 @@ void Bank::Output::reserve(int block, const BankSpec& spec) {
   block_targets = Array<double>(spec.objective.window - 1 + block);  // resize would keep the memory
   for (auto* rows : {&scores.curvature, &scores.window_loss, &scores.slot_cost, &scores.slot_loss,
                      &scores.slot_predictions, &chosen, &proposed})
-    *rows = Matrix<double>(block, spec.slots);
-  scores.values = Matrix<double>(spec.needs_values ? block * spec.objective.window : 0, spec.slots);
-  totals = Matrix<double>(block, spec.objective.window + EXTRA_SUMS);
+    *rows = BlockRows<double>(block, spec.slots);
+  scores.values = BlockRows<double>(spec.needs_values ? block * spec.objective.window : 0, spec.slots);
+  totals = BlockRows<double>(block, spec.objective.window + EXTRA_SUMS);
   best = Array<double>(block);
-  metrics = Matrix<double>(block, Trace::WEIGHTS);
+  metrics = BlockRows<double>(block, Trace::WEIGHTS);
 }
 
 Bank::Bank(const BankSpec& spec, Samples samples, std::vector<Pack> packs_of_slots,
@@ -610,7 +610,7 @@ void Bank::learn(const double* X, const double* y, std::size_t n, const double* 
     for (int k = 0; k < outputs_count; ++k) write(k, done, int(count), trace);
     done += count;
   }
-  if (room_ > IDLE_ROOM) reserve(IDLE_ROOM);
+  if (room_ > IDLE_ROOM && n < std::size_t(room_)) reserve(IDLE_ROOM);  // a stream ends with fewer
 }
 
 /// pack(i) for each pack, bases first, by as many threads as are allowed and worth it: no result depends
@@ -833,7 +833,7 @@ void Bank::skip_sample(int k) {
 void Bank::write(int k, std::size_t row, int count, const Trace& trace) const {
   const Output& o = outputs[k];
   const std::size_t slots = spec_.slots, window = spec_.objective.window;
-  const Matrix<double>* by_slot[] = {&o.proposed, &o.scores.slot_cost, &o.scores.slot_loss,
+  const BlockRows<double>* by_slot[] = {&o.proposed, &o.scores.slot_cost, &o.scores.slot_loss,
                                      &o.scores.slot_predictions, &o.scores.curvature,
                                      &o.scores.window_loss};
   double* const* columns = trace.columns;

@@ -37,7 +37,7 @@ struct TargetChange {
 /// What the slots tell the combiner of an output: see EvidenceBlock. (block, P); values
 /// (block * window, P), if the combiner needs them.
 struct Scores {
-  Matrix<double> curvature, window_loss, slot_cost, slot_loss, slot_predictions, values;
+  BlockRows<double> curvature, window_loss, slot_cost, slot_loss, slot_predictions, values;
 };
 
 /// What a bank writes for n samples, for each output; null where nobody asks.
@@ -231,11 +231,11 @@ class Bank {
     Ledger ledger;
     Array<double> block_targets;  // scratch, (window - 1 + block,): `recent`, then those of the block
     Scores scores;                   // scratch
-    Matrix<double> chosen, proposed; // scratch, (block, P): the weights after each sample, and those
+    BlockRows<double> chosen, proposed; // scratch, (block, P): the weights after each sample, and those
                                      // that the prediction used
-    Matrix<double> totals;       // (block, window + 3): see Pack::mix
+    BlockRows<double> totals;       // (block, window + 3): see Pack::mix
     Array<double> best;          // (block,): least cumulative cost of a slot
-    Matrix<double> metrics;      // (block, WEIGHTS): what each sample has cost, as in a trace
+    BlockRows<double> metrics;      // (block, WEIGHTS): what each sample has cost, as in a trace
   };
 
   const BankSpec& spec() const { return spec_; }

@@ -43,7 +43,7 @@ struct Record {
         norms(block + 1, Lanes(0.0)),
         predictions(block, Lanes(0.0)),
         effects(block, Lanes(0.0)) {}
-  Matrix<Lanes> values;      // f on the window, the newest sample last; missing ones come first
+  BlockRows<Lanes> values;   // f on the window, the newest sample last; missing ones come first
   Array<Lanes> norms;        // |f|^2
   Array<Lanes> predictions;  // f(x_t) before sample t is learned
   Array<Lanes> effects;      // how far dropped terms moved the window's values, relative to their size

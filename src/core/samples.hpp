@@ -59,7 +59,7 @@ class Samples {
 
   /// Have room for blocks of this length.
   void reserve(int block) {
-    Matrix<double> rows((block + 1) * count(), length + 1, NOT_A_NUMBER);
+    BlockRows<double> rows((block + 1) * count(), length + 1, NOT_A_NUMBER);
     for (int s = 0; s < count(); ++s) std::copy_n(rows_[s], length + 1, rows[s]);
     rows_ = std::move(rows);
     repeated_ = std::vector<char>(std::size_t(block + 1) * count());
@@ -164,7 +164,7 @@ class Samples {
 
   Statistics statistics_;
   Matrix<double> inputs_;       // (dimension, length + SLIDE_PERIOD)
-  Matrix<double> rows_;         // row 0: of the sample before the block; count() rows per sample
+  BlockRows<double> rows_;      // row 0: of the sample before the block; count() rows per sample
   std::vector<char> repeated_;  // count() per sample; the last ones are of the query
   Array<double> query_point_;
   Matrix<double> query_terms_, query_rows_;

@@ -491,8 +491,8 @@ class PartitionTree final : public PointLearner {
   std::vector<int> path_ = std::vector<int>(levels_), path_above_ = path_;  // cells from the root
   int depth_ = 1;          // their number
   // and of the entries of a leaf
-  std::vector<double> coordinate_ = std::vector<double>(capacity_);
-  std::vector<double> precisions_ = coordinate_, means_ = coordinate_;
+  Array<double> coordinate_ = Array<double>(capacity_);
+  Array<double> precisions_ = coordinate_, means_ = coordinate_;
 };
 
 }  // namespace
