@@ -205,7 +205,15 @@ def test_shard_without_room_raises_after_patience(nodes):
 
 
 def test_ctrl_c_at_random_moments_loses_nothing(nodes):
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
+    running = False  # an interrupt between two runs would be lost, or end the test
+
+    def interrupt(*_):
+        nonlocal running
+        if running:
+            running = False
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
     long, targets = np.tile(X, (20, 1)), np.tile(Y, 20)
     serial = bank_on("serial")
     on_ray = bank_on(Ray(shards=2, block=50, replay=1000))
@@ -221,15 +229,15 @@ def test_ctrl_c_at_random_moments_loses_nothing(nodes):
 
     thread = threading.Thread(target=disturb)
     thread.start()
-    while thread.is_alive() or on_ray.samples < len(long):
-        with suppress(KeyboardInterrupt):
-            try:
-                if on_ray.samples < len(long):
-                    on_ray.run(long[on_ray.samples :], targets[on_ray.samples :], record="light")
-                over.set()
-                thread.join()
-            except KeyboardInterrupt:
-                interrupts += 1
+    while on_ray.samples < len(long):
+        try:
+            running = True
+            on_ray.run(long[on_ray.samples :], targets[on_ray.samples :], record="light")
+            running = False
+        except KeyboardInterrupt:
+            interrupts += 1
+    over.set()
+    thread.join()
     signal.signal(signal.SIGINT, before)
     assert interrupts
     assert_same_banks(serial, on_ray)
