@@ -8,7 +8,7 @@
 
 #include "../auto/class_model.hpp"
 #include "../auto/number_model.hpp"
-#include "../auto/pending.hpp"
+#include "../auto/prediction.hpp"
 #include "convert.hpp"
 
 using namespace nb::literals;
