@@ -4,8 +4,7 @@ Every row is predicted before its target is learned. The first 4,000 rows of eac
 and scored from row 101 on; regression streams twice, as they are given and with the last three
 targets as further inputs. With --rows 40000 only streams of 10,000 rows and more are used, and the
 error of the last half of the stream is given too. Written are tables (accuracy.md), everything in
-accuracy.json, both anew after every stream, and at the end critical-difference diagrams of the mean
-ranks over the streams as given. The runs of the rivals are kept in rivals/.
+accuracy.json, both anew after every stream. The runs of the rivals are kept in rivals/.
 """
 
 from __future__ import annotations
